@@ -1,0 +1,35 @@
+# Two commands are enough on a fresh machine: `make demo` and `make test`.
+PYTHON ?= python3
+BIN := .venv/bin
+EXTRAS := train,plot,dev
+
+.PHONY: demo test quick check format wheel clean
+
+demo: .venv/.installed
+	@$(BIN)/python -m experiments.demo
+
+test: .venv/.installed check
+	$(BIN)/python -m pytest
+
+quick: .venv/.installed
+	$(BIN)/python -m pytest -m "not slow"
+
+check: .venv/.installed
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+format: .venv/.installed
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+wheel: .venv/.installed
+	$(BIN)/python -m build --wheel
+
+.venv/.installed: pyproject.toml requirements.txt
+	$(PYTHON) -m venv .venv
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint requirements.txt --editable ".[$(EXTRAS)]"
+	@touch $@
+
+clean:
+	rm -rf .venv build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis

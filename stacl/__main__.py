@@ -1,0 +1,74 @@
+"""The command line: `stacl VERB ...`. Text in, text out; diagnostics on stderr; exit 2 for a user's mistake."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import re
+import signal
+import sys
+from typing import NoReturn
+
+import stacl
+from stacl import plugins
+from stacl.errors import UserError, suggest
+
+DESCRIPTION = "Simultaneous translation: translate while the sentence is still being spoken."
+
+
+class _Parser(argparse.ArgumentParser):
+    """argparse, with one-line errors that suggest what was meant."""
+
+    def error(self, message: str) -> NoReturn:
+        unknown = re.match(r"unrecognized arguments: (-\S+)", message)
+        if unknown:
+            options = [option for action in self._actions for option in action.option_strings]
+            message = f"unknown option {unknown[1]}{suggest(unknown[1].split('=')[0], options)}"
+        choice = re.match(r"argument VERB: invalid choice: '([^']*)'", message)
+        if choice:
+            message = f"unknown verb {choice[1]!r}{suggest(choice[1], plugins.names('commands'))}"
+        self.exit(2, f"{self.prog}: {message} (see {self.prog} --help)\n")
+
+    def parse_known_args(self, args=None, namespace=None):  # type: ignore[no-untyped-def]
+        # A verb's own parser answers for its unknown options; argparse would leave that to the outermost one.
+        found, rest = super().parse_known_args(args, namespace)
+        if rest and self.prog != "stacl":
+            self.error(f"unrecognized arguments: {' '.join(rest)}")
+        return found, rest
+
+
+def build_parser() -> argparse.ArgumentParser:
+    parser = _Parser(prog="stacl", description=DESCRIPTION)
+    parser.add_argument("--version", action="version", version=f"stacl {stacl.__version__}")
+    verbs = parser.add_subparsers(dest="verb", metavar="VERB", required=True, parser_class=_Parser)
+    for name in plugins.names("commands"):
+        command = plugins.module("commands", name)
+        doc = (command.__doc__ or "").strip()
+        verb = verbs.add_parser(
+            name,
+            help=doc.splitlines()[0].rstrip("."),
+            description=doc,
+            formatter_class=argparse.RawDescriptionHelpFormatter,
+        )
+        command.configure(verb)
+        verb.set_defaults(run=command.run)
+    return parser
+
+
+def main(argv: list[str] | None = None) -> int:
+    args = build_parser().parse_args(argv)
+    try:
+        return args.run(args) or 0
+    except UserError as error:
+        print(f"stacl {args.verb}: {error}", file=sys.stderr)
+        return 2
+    except BrokenPipeError:
+        # The reader of our output has gone (`| head`): leave quietly, and keep Python from flushing into nothing.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 128 + signal.SIGPIPE
+    except KeyboardInterrupt:
+        return 128 + signal.SIGINT
+
+
+if __name__ == "__main__":
+    sys.exit(main())

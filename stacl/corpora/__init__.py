@@ -1,0 +1,1 @@
+"""From what: pairs of sentences with licence, citation, checksums and splits. One file a corpus."""

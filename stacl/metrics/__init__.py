@@ -1,0 +1,9 @@
+"""How good, how late: pure functions of a Trace. One file a metric; the file name is its name.
+
+`latency` scores one trace, `measure` a corpus, with references also its quality.
+"""
+
+from stacl.metrics._corpus import Report, measure, reference_length
+from stacl.metrics.base import latency
+
+__all__ = ["Report", "latency", "measure", "reference_length"]

@@ -1,0 +1,1 @@
+"""What to say: `forward` for training, `start` / `read` / `write` for live. One file a model."""
