@@ -1,0 +1,59 @@
+"""Draw a policy: g(t), the read/write string and the grid of what each target word may look at.
+
+The first line is g(1) .. g(|y|) as numbers; the second the order of READ and WRITE; then the grid, a row per target
+word, a column per source word: filled where the word was read before that target word was decided.
+
+  stacl show wait-k:3 --src 6 --tgt 7
+  stacl show wait-k:3,ratio=1.25 --src 8 --tgt 10
+  stacl show my_policy.py:g --src 6 --tgt 7
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+
+from stacl.errors import UserError
+from stacl.policies.base import cut_off, policy
+from stacl.trace import Trace
+
+LONGEST = 10_000
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("policy", metavar="POLICY", help="full, none, wait-k:3, wait-k:3,c=0.25, file.py:Name ...")
+    parser.add_argument("--src", type=int, default=6, metavar="N", help="source length |x| (default 6)")
+    parser.add_argument("--tgt", type=int, default=7, metavar="N", help="target length |y| (default 7)")
+    parser.add_argument("--unit", choices=("word", "piece"), help="what is counted (default word)")
+
+
+def run(args: argparse.Namespace) -> int:
+    if not (0 <= args.src <= LONGEST and 0 <= args.tgt <= LONGEST):
+        raise UserError(f"--src and --tgt go from 0 to {LONGEST}")
+    wanted = policy(args.policy, args.unit)
+    shown = wanted.settled()
+    if shown != wanted:
+        print(f"{wanted} is a family, drawn from in training; shown is {shown}", file=sys.stderr)
+    schedule = shown.schedule(args.src, args.tgt)
+    print(" ".join(map(str, schedule)))
+    print(Trace(args.src, tuple(schedule)).actions())
+    print()
+    print(grid(schedule, args.src))
+    print(f"\n{shown}: unit {shown.unit}, |x| = {args.src}, |y| = {args.tgt}, cut-off step {cut_off(schedule, args.src)}")
+    return 0
+
+
+def grid(schedule: list[int], source_length: int) -> str:
+    """A row per target unit: ■ read before it was decided, · not yet.
+
+    >>> print(grid([1, 2], 2))
+           x1 x2
+    y1      ■  ·
+    y2      ■  ■
+    """
+    wide = max(2, len(f"x{source_length}"))
+    lines = ["      " + "".join(f" {f'x{s}':>{wide}}" for s in range(1, source_length + 1))]
+    for t, read in enumerate(schedule, start=1):
+        cells = "".join(f" {'■' if s <= read else '·':>{wide}}" for s in range(1, source_length + 1))
+        lines.append(f"{f'y{t}':<6}{cells}")
+    return "\n".join(lines)

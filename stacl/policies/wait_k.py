@@ -1,0 +1,113 @@
+"""Wait-k (STACL, section 3.2) with catch-up (section 3.3), and a family of them to train one model for every k."""
+
+from __future__ import annotations
+
+import math
+import random
+from fractions import Fraction
+from typing import Any
+
+from stacl.errors import UserError
+from stacl.policies.base import Policy, refuse_rest
+
+
+class WaitK(Policy):
+    """g(t) = min(k + t - 1 - floor(c t), |x|): k words behind, and c words closer with every word said.
+
+    With `last_k`, the family k .. last_k: training draws one k per sentence (multipath), all else uses its middle.
+
+    >>> WaitK(2).schedule(7, 7)
+    [2, 3, 4, 5, 6, 7, 7]
+    """
+
+    def __init__(
+        self, k: float, c: Any = 0, ratio: Any = None, last_k: float | None = None, unit: str = "word"
+    ) -> None:
+        super().__init__(unit)
+        self.k = _checked_k(k)
+        self.last_k = self.k if last_k is None else _checked_k(last_k)
+        if self.last_k < self.k:
+            raise UserError(f"wait-k:{_number(k)}-{_number(self.last_k)} runs backwards; write the smaller k first")
+        self.ratio = None if ratio is None else _rational(ratio, "ratio")
+        if self.ratio is not None and (c != 0 or self.ratio <= 0):
+            raise UserError("wait-k takes c or ratio, not both" if c != 0 else f"ratio must be above 0, not {ratio}")
+        # ratio r = target/source length. The paper's printed pattern and "AL ~ k" need c = 1 - 1/r (SPEC 2).
+        self.c = _rational(c, "c") if self.ratio is None else 1 - 1 / self.ratio
+        if self.c >= 1:
+            raise UserError(f"c must be below 1 (with {c} it would stop reading); usual values are -0.25 to 0.25")
+
+    @classmethod
+    def parse(cls, arguments: list[str], options: dict[str, str], unit: str) -> WaitK:
+        refuse_rest("wait-k", arguments[1:], options, ("c", "ratio"))
+        if not arguments:
+            raise UserError("wait-k needs its k, for example wait-k:3, wait-k:inf, or wait-k:1-9 to train for every k")
+        first, dash, last = arguments[0].partition("-") if not arguments[0].startswith("-") else (arguments[0], "", "")
+        return cls(
+            _parsed_k(first),
+            c=options.get("c", 0),
+            ratio=options.get("ratio"),
+            last_k=_parsed_k(last) if dash else None,
+            unit=unit,
+        )
+
+    def wish(self, t: int) -> float:
+        k = self.settled_k()
+        return k if k == math.inf else k + t - 1 - math.floor(self.c * t)
+
+    def draw(self, rng: random.Random, source_length: int) -> Policy:
+        if self.last_k == self.k:
+            return self
+        # k beyond the source means the same as |x|+1; drawing from there on would only train `full` more often.
+        last = min(self.last_k, max(self.k, source_length + 1))
+        return self._with_k(rng.randint(int(self.k), int(last)))
+
+    def settled(self) -> Policy:
+        return self if self.last_k == self.k else self._with_k(self.settled_k())
+
+    def settled_k(self) -> float:
+        """The k itself; of a family the middle one, or, of an endless family, k = 9, the paper's largest."""
+        if self.last_k == self.k:
+            return self.k
+        return max(self.k, 9) if self.last_k == math.inf else (self.k + self.last_k) // 2
+
+    def _with_k(self, k: float) -> WaitK:
+        return WaitK(k, c=self.c if self.ratio is None else 0, ratio=self.ratio, unit=self.unit)
+
+    def spec(self) -> str:
+        family = f"-{_number(self.last_k)}" if self.last_k != self.k else ""
+        if self.ratio is not None:
+            return f"wait-k:{_number(self.k)}{family},ratio={_written(self.ratio)}"
+        return f"wait-k:{_number(self.k)}{family}" + (f",c={_written(self.c)}" if self.c else "")
+
+
+def _checked_k(k: float) -> float:
+    if k != math.inf and (isinstance(k, bool) or k != int(k) or k < 1):
+        raise UserError(f"k must be a whole number from 1, or inf, not {k}; to read nothing at all use the policy none")
+    return k if k == math.inf else int(k)
+
+
+def _parsed_k(text: str) -> float:
+    if text in ("inf", "infinity", "∞"):
+        return math.inf
+    try:
+        return int(text)
+    except ValueError:
+        raise UserError(f"k must be a whole number from 1, or inf, not {text!r}") from None
+
+
+def _rational(value: Any, name: str) -> Fraction:
+    """Exactly what was written: 0.29 is 29/100, not the nearest binary fraction, so that 0.29 * 100 floors to 29."""
+    try:
+        return Fraction(value) if isinstance(value, int | Fraction) else Fraction(str(value).replace(" ", ""))
+    except (ValueError, ZeroDivisionError):
+        raise UserError(f"{name} must be a number such as 0.25 or 1/4, not {value!r}") from None
+
+
+def _number(k: float) -> str:
+    return "inf" if k == math.inf else str(int(k))
+
+
+def _written(value: Fraction) -> str:
+    """As a decimal where it ends, else as a fraction: both are read back exactly."""
+    decimal = f"{float(value):.12g}"
+    return decimal if Fraction(decimal) == value else str(value)

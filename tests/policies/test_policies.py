@@ -1,0 +1,250 @@
+"""Every policy, from the files of stacl/policies/ and the ways to write them."""
+
+from __future__ import annotations
+
+import math
+import random
+from fractions import Fraction
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import stacl
+from stacl import plugins
+from stacl.errors import UserError
+from stacl.policies.base import Action, Policy, View, cut_off, policy
+
+# At least one way to write each file's policy; the contract below fails for a file that has none.
+EXAMPLES = {
+    "full": ["full"],
+    "none": ["none"],
+    "wait-k": [
+        "wait-k:1",
+        "wait-k:3",
+        "wait-k:50",
+        "wait-k:inf",
+        "wait-k:3,c=0.25",
+        "wait-k:3,c=-1/4",
+        "wait-k:3,ratio=1.25",
+        "wait-k:2,ratio=0.8",
+        "wait-k:1,c=0.99",
+        "wait-k:1-9",
+        "wait-k:2-inf",
+        "wait-k:1-5,c=0.2",
+    ],
+}
+SPECS = [spec for specs in EXAMPLES.values() for spec in specs]
+lengths = st.integers(0, 60)
+
+
+def test_every_file_has_an_example():
+    assert set(plugins.names("policies")) == set(EXAMPLES)
+    for name, specs in EXAMPLES.items():
+        assert all(type(policy(spec)) is plugins.find("policies", name, Policy) for spec in specs)
+
+
+@pytest.mark.parametrize("unit", ["word", "piece"])
+@pytest.mark.parametrize("spec", SPECS)
+def test_what_is_written_is_read_back(spec, unit):
+    written = policy(spec, unit)
+    assert policy(str(written)) == written
+    assert policy(str(written)).schedule(13, 17) == written.schedule(13, 17)
+    assert written.unit == policy(str(written)).unit == unit
+
+
+@pytest.mark.parametrize("spec", SPECS)
+@given(source=lengths, target=lengths)
+def test_monotone_and_bounded(spec, source, target):
+    shown = policy(spec)
+    for g, top in ((shown.schedule(source, target), source), (shown.visible(source, target), source + 1)):
+        assert len(g) == target
+        assert all(0 <= read <= top for read in g)
+        assert g == sorted(g)
+
+
+@pytest.mark.parametrize("spec", SPECS)
+@given(source=lengths, target=lengths, seed=st.integers(0, 1000))
+def test_decide_stepped_is_the_schedule(spec, source, target, seed):
+    """What happens live, one decision at a time, is what the mask shows in training."""
+    drawn = policy(spec).draw(random.Random(seed), source).settled()
+    read, live = 0, []
+    while len(live) < target:
+        if drawn.decide(View(read, len(live), ended=read == source + 1)) is Action.READ:
+            read += 1
+        else:
+            live.append(read)
+    assert live == drawn.visible(source, target)
+    assert [min(seen, source) for seen in live] == drawn.schedule(source, target)
+
+
+@pytest.mark.parametrize("spec", SPECS)
+@given(source=lengths, seed=st.integers(0, 1000))
+def test_a_drawn_policy_is_single(spec, source, seed):
+    drawn = policy(spec).draw(random.Random(seed), source)
+    assert drawn.settled() == drawn
+    assert drawn.unit == policy(spec).unit
+
+
+def test_the_papers_example():
+    """|x| = 7, k = 2: y_3 sees four words, the cut-off is step 6."""
+    g = policy("wait-k:2").schedule(7, 9)
+    assert g[2] == 4
+    assert cut_off(g, 7) == 6
+
+
+@given(k=st.integers(1, 30), source=st.integers(1, 60))
+def test_wait_k_closed_forms(k, source):
+    g = policy(f"wait-k:{k}").schedule(source, source + k)
+    assert g == [min(k + t - 1, source) for t in range(1, source + k + 1)]
+    assert cut_off(g, source) == max(1, source - k + 1)
+
+
+def test_cut_off_of_an_output_that_stops_early():
+    assert cut_off(policy("wait-k:1").schedule(10, 4), 10) == 4
+
+
+def test_the_end_is_read_after_the_last_word():
+    assert policy("wait-k:3").visible(6, 7) == [3, 4, 5, 6, 7, 7, 7]
+    assert policy("full").visible(6, 2) == [7, 7]
+    assert policy("none").visible(6, 2) == [0, 0]
+
+
+def test_catch_up_pattern_of_the_paper():
+    """R R (R W R W R W R W W)+ for r = 1.25, k = 3."""
+    g = policy("wait-k:3,ratio=1.25").schedule(14, 15)
+    path = stacl.Trace(14, tuple(g)).actions()
+    assert path.startswith("RR" + "RWRWRWRWW" * 3)
+    assert policy("wait-k:3,ratio=1.25").schedule(30, 40) == policy("wait-k:3,c=0.2").schedule(30, 40)
+
+
+def test_catch_up_by_the_formula():
+    g = policy("wait-k:3,c=0.25").schedule(100, 40)
+    assert g == [3 + t - 1 - math.floor(Fraction(1, 4) * t) for t in range(1, 41)]
+    assert policy("wait-k:3,c=-1/4").schedule(100, 1) == [4]
+
+
+def test_rationals_are_exact():
+    # 0.29 * 100 is 28.999... in binary floating point
+    assert policy("wait-k:1,c=0.29").wish(100) == 1 + 100 - 1 - 29
+    assert policy("wait-k:1").wish(100) - stacl.policy("wait-k:1,c=29/100").wish(100) == 29
+    assert plugins.find("policies", "wait-k", Policy)(1, c=0.29).wish(100) == 71
+
+
+def test_average_lagging_of_catch_up():
+    """SPEC 2: |x| = 40, |y| = 50."""
+
+    def al(spec):
+        g = policy(spec).schedule(40, 50)
+        tau = cut_off(g, 40)
+        return sum(g[t] - t * 40 / 50 for t in range(tau)) / tau
+
+    for k, catch_up, literal, without in [
+        (1, 1.21, -0.10, 4.9),
+        (3, 3.20, 1.90, 6.7),
+        (5, 5.21, 3.98, 8.5),
+        (7, 7.20, 6.02, 10.3),
+        (9, 9.21, 8.10, 12.1),
+    ]:
+        assert al(f"wait-k:{k},ratio=1.25") == pytest.approx(catch_up, abs=0.006)
+        assert al(f"wait-k:{k},c=0.25") == pytest.approx(literal, abs=0.006)
+        assert al(f"wait-k:{k}") == pytest.approx(without, abs=0.06)
+
+
+def test_multipath_draws_every_k_and_no_other():
+    rng = random.Random(7)
+    family = policy("wait-k:2-5")
+    assert {family.draw(rng, 50).spec() for _ in range(200)} == {f"wait-k:{k}" for k in (2, 3, 4, 5)}
+    assert {policy("wait-k:1-inf").draw(rng, 3).spec() for _ in range(200)} == {f"wait-k:{k}" for k in (1, 2, 3, 4)}
+    assert family.settled().spec() == "wait-k:3"
+
+
+def test_own_policies_from_python():
+    assert policy(lambda t: t * t).schedule(10, 4) == [1, 4, 9, 10]
+    assert policy([1, 1, 3]).schedule(6, 5) == [1, 1, 3, 6, 6]
+    assert policy([0, math.inf]).schedule(6, 3) == [0, 6, 6]
+    assert policy([1, 2], unit="piece").unit == "piece"
+
+
+def test_own_policies_from_a_file(tmp_path):
+    (tmp_path / "mine.py").write_text(
+        "from stacl.policies.base import Policy\n"
+        "def twice(t): return 2 * t\n"
+        "steps = [1, 3, 3]\n"
+        "class Late(Policy):\n"
+        "    def wish(self, t): return 4 + t\n"
+        "    def spec(self): return 'late'\n"
+        "number = 3\n"
+        "def down(t): return 5 - t\n"
+    )
+    file = tmp_path / "mine.py"
+    assert policy(f"{file}:twice").schedule(5, 3) == [2, 4, 5]
+    assert policy(f"{file}:steps").schedule(5, 4) == [1, 3, 3, 5]
+    assert policy(f"{file}:Late").schedule(9, 3) == [5, 6, 7]
+    assert policy(f"{file}:twice,unit=piece").unit == "piece"
+    for wrong, message in [
+        ("number", "must be a function"),
+        ("twise", "did you mean twice"),
+        ("", "which policy"),
+    ]:
+        with pytest.raises(UserError, match=message):
+            policy(f"{file}:{wrong}")
+    with pytest.raises(UserError, match="cannot unread"):
+        policy(f"{file}:down").schedule(9, 3)
+    (tmp_path / "broken.py").write_text("1 / 0")
+    with pytest.raises(UserError, match="ZeroDivisionError"):
+        policy(f"{tmp_path / 'broken.py'}:g")
+    with pytest.raises(UserError, match="no file"):
+        policy(f"{tmp_path / 'absent.py'}:g")
+
+
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        ("wait-k:0", "k must be a whole number from 1"),
+        ("wait-k:-3", "k must be a whole number from 1"),
+        ("wait-k:2.5", "k must be a whole number from 1"),
+        ("wait-k:x", "not 'x'"),
+        ("wait-k", "needs its k"),
+        ("wait-k:5-2", "runs backwards"),
+        ("wait-k:3,c=1", "c must be below 1"),
+        ("wait-k:3,c=7/4", "c must be below 1"),
+        ("wait-k:3,c=a", "c must be a number"),
+        ("wait-k:3,c=1/0", "c must be a number"),
+        ("wait-k:3,c=0.1,ratio=2", "not both"),
+        ("wait-k:3,ratio=0", "above 0"),
+        ("wait-k:3,ration=2", "did you mean ratio"),
+        ("wait-k:3,4", "does not understand '4'"),
+        ("full:3", "does not understand '3'"),
+        ("waitk:3", "did you mean wait-k"),
+        ("", "a policy is needed"),
+        ("wait-k:3,unit=byte", "word or piece"),
+    ],
+)
+def test_mistakes_are_named(wrong, message):
+    with pytest.raises(UserError, match=message):
+        policy(wrong)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        ([3, 2], "cannot unread"),
+        ([-1], "negative"),
+        ([], "at least one"),
+        ([1.5], "whole number"),
+        (["2"], "whole number"),
+        (lambda t: None, "whole number"),
+        (lambda t: 10 - t, "cannot unread"),
+    ],
+)
+def test_mistakes_in_own_policies_are_named(wrong, message):
+    with pytest.raises(UserError, match=message):
+        policy(wrong).schedule(9, 3)
+
+
+def test_two_units_at_once_are_a_mistake():
+    with pytest.raises(UserError, match="say one of them"):
+        policy("wait-k:3,unit=piece", unit="word")
+    with pytest.raises(UserError, match="counts in piece"):
+        policy(policy("full", unit="piece"), unit="word")
