@@ -1,0 +1,115 @@
+"""The public face: load a model, translate, stream. What decodes needs no torch; loading trained weights does."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from stacl import config, plugins
+from stacl.engine import Engine, TorchEngine
+from stacl.errors import UserError
+from stacl.languages import language
+from stacl.policies.base import Policy, policy
+from stacl.search import Hypothesis, Rules, Sources, decode
+from stacl.stream import Session
+from stacl.text import Subwords
+from stacl.trace import Trace
+
+if TYPE_CHECKING:
+    from stacl.models.base import Model
+
+
+class Translator:
+    """A trained model with its vocabularies and languages."""
+
+    def __init__(self, settings: config.Config, engine: Engine, source: Subwords, target: Subwords) -> None:
+        self.settings = settings
+        self.engine = engine
+        self.source_pieces, self.target_pieces = source, target
+        self.source_language = language(settings.data.source)
+        self.target_language = language(settings.data.target)
+        self.policy = policy(settings.policy).settled()
+
+    def stream(self, reading: str | Policy | None = None, *, early_end: bool = False) -> Session:
+        """A live session for one sentence, under the model's own policy unless another is given."""
+        return Session(self, self._policy(reading), early_end)
+
+    def translate(self, text: str, reading: str | Policy | None = None) -> str:
+        """The translation of a sentence, as a live session would have said it."""
+        return self.target_language.join(self.translate_lines([text], reading)[0].target)
+
+    def translate_lines(
+        self,
+        lines: Sequence[str],
+        reading: str | Policy | None = None,
+        *,
+        early_end: bool = False,
+        size: int = 64,
+        progress: Callable[[int], None] | None = None,
+    ) -> list[Trace]:
+        """Many sentences in batches: the words are those of live sessions."""
+        chosen = self._policy(reading)
+        rules = Rules(self.target_pieces.ends_word, chosen, early_end)
+        words = [self.source_language.split(line) for line in lines]
+        pieces = [np.array(self.source_pieces.encode(sentence), dtype=np.int64) for sentence in words]
+        order = sorted(range(len(lines)), key=lambda i: len(pieces[i]))
+        traces: dict[int, Trace] = {}
+        for start in range(0, len(order), size):
+            some = order[start : start + size]
+            sources = Sources.of([pieces[i] for i in some], self.source_pieces.ends_word, chosen.unit)
+            for i, found in zip(some, decode(self.engine, sources, rules), strict=True):
+                traces[i] = self._trace(words[i], pieces[i], found, chosen)
+            if progress:
+                progress(start + len(some))
+        return [traces[i] for i in range(len(lines))]
+
+    def _policy(self, reading: str | Policy | None) -> Policy:
+        return self.policy if reading is None else policy(reading).settled()
+
+    def _trace(self, words: list[str], pieces: np.ndarray, found: Hypothesis, chosen: Policy) -> Trace:
+        target, delays, start = [], [], 0
+        for position, piece in enumerate(found.pieces, start=1):
+            if self.target_pieces.ends_word[piece] or position == len(found.pieces):
+                text = self.target_pieces.decode_word(found.pieces[start:position])
+                start = position
+                if text:
+                    target.append(text)
+                    delays.append(self._words_heard(found.reads[position - 1], words, pieces, chosen.unit))
+        return Trace(len(words), tuple(delays), tuple(words), tuple(target), policy=str(chosen))
+
+    def _words_heard(self, read: int, words: list[str], pieces: np.ndarray, unit: str) -> int:
+        """Source words of which something was read: a word that was begun has told something already."""
+        if unit == "word" or not read:
+            return min(read, len(words))
+        return min(1 + int(self.source_pieces.ends_word[pieces[: read - 1]].sum()), len(words))
+
+
+def load(name: str | Path) -> Translator:
+    """A translator from a run folder."""
+    folder = Path(name)
+    if not folder.is_dir():
+        raise UserError(f"no model {name}: a run folder that `stacl train` made is expected")
+    settings = config.load(folder / "config.toml")
+    source, target = load_vocabularies(folder)
+
+    from stacl import checkpoint
+
+    model = build_model(settings, source, target)
+    checkpoint.load_weights(model, checkpoint.load_model_tensors(folder / "model.safetensors"), str(folder))
+    return Translator(settings, TorchEngine(model), source, target)
+
+
+def build_model(settings: config.Config, source: Subwords, target: Subwords) -> Model:
+    from stacl.models.base import Model
+
+    kind = plugins.find("models", settings.model.kind, Model)  # type: ignore[type-abstract]
+    return kind.build(settings.model.resolved(), len(source), len(target), settings.text.shared)
+
+
+def load_vocabularies(folder: Path) -> tuple[Subwords, Subwords]:
+    source = Subwords.load(folder / "vocabulary" / "source.model")
+    other = folder / "vocabulary" / "target.model"
+    return source, Subwords.load(other) if other.exists() else source

@@ -1,0 +1,213 @@
+"""Saving and loading: atomic, checked, and free of pickled code (safetensors and JSON).
+
+A run folder holds everything that is needed to use the model or to go on training, on another machine too:
+
+    config.toml                    the run, all fields
+    vocabulary/source.model        SentencePiece, and target.model unless shared
+    data/train, data/valid         the encoded corpora
+    checkpoints/00000500/          weights, optimizer and state.json with checksums: to resume from
+    snapshots/00000500.safetensors weights of the last validations: to average
+    model.safetensors              the best model so far: to use
+    log.jsonl                      what happened
+"""
+
+from __future__ import annotations
+
+import errno
+import hashlib
+import json
+import os
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import torch
+from safetensors import SafetensorError, safe_open
+from safetensors.torch import load_file, save_file
+from torch import Tensor
+
+from stacl.errors import UserError
+
+FORMAT = 1
+KEPT_CHECKPOINTS = 2  # the newest, and one before it in case the newest is damaged by the disk
+_STATE = "state.json"
+
+
+def checksum(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def _sync(path: Path) -> None:
+    handle = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+def write_atomically(path: Path, write: Callable[[Path], None]) -> None:
+    """`write` fills a file or folder beside the path; only when it is whole and on the disk it takes the name.
+
+    A kill leaves the old one or the new one, never half of one. What an earlier kill left behind is removed.
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    partial = path.with_name(f".partial-{path.name}")
+    _remove(partial)
+    try:
+        write(partial)
+        for file in sorted(partial.rglob("*")) if partial.is_dir() else ():
+            _sync(file)
+        _sync(partial)
+        if path.is_dir():
+            _remove(path)
+        partial.replace(path)
+        _sync(path.parent)
+    except OSError as error:
+        _remove(partial)
+        if error.errno in (errno.ENOSPC, errno.EDQUOT):
+            raise UserError(f"the disk is full: {path} could not be saved; what was saved before is intact") from None
+        raise UserError(f"{path} could not be saved: {error.strerror or error}") from None
+    except SafetensorError as error:  # how safetensors reports a full disk
+        _remove(partial)
+        raise UserError(f"{path} could not be saved ({error}); what was saved before is intact") from None
+
+
+def _remove(path: Path) -> None:
+    if path.is_dir():
+        shutil.rmtree(path)
+    else:
+        path.unlink(missing_ok=True)
+
+
+def save_tensors(path: Path, tensors: dict[str, Tensor], metadata: dict[str, str] | None = None) -> None:
+    # Tied weights are one tensor under two names; safetensors wants each by itself.
+    save_file({name: tensor.detach().contiguous().clone() for name, tensor in tensors.items()}, path, metadata)
+
+
+def load_tensors(path: Path) -> dict[str, Tensor]:
+    try:
+        return load_file(path)
+    except FileNotFoundError:
+        raise UserError(f"no file {path}") from None
+    except (SafetensorError, OSError) as error:
+        raise UserError(f"{path} is damaged, or is no safetensors file: {error}") from None
+
+
+def load_weights(model: torch.nn.Module, tensors: dict[str, Tensor], name: str) -> None:
+    """Into the model, which must fit exactly."""
+    own = model.state_dict()
+    missing = sorted(own.keys() - tensors.keys())
+    foreign = sorted(tensors.keys() - own.keys())
+    wrong = [key for key in own.keys() & tensors.keys() if own[key].shape != tensors[key].shape]
+    for keys, what in ((missing, "lacks"), (foreign, "has a foreign"), (sorted(wrong), "has another shape of")):
+        if keys:
+            raise UserError(f"{name} does not belong to this model: it {what} {keys[0]}")
+    model.load_state_dict(tensors)
+
+
+def optimizer_tensors(optimizer: torch.optim.Optimizer) -> dict[str, Tensor]:
+    """Adam's moments and step counts under flat names."""
+    state = optimizer.state_dict()["state"]
+    return {f"{index}.{name}": value for index, entry in state.items() for name, value in entry.items()}
+
+
+def load_optimizer(optimizer: torch.optim.Optimizer, tensors: dict[str, Tensor]) -> None:
+    state: dict[int, dict[str, Tensor]] = {}
+    for flat, value in tensors.items():
+        index, name = flat.split(".")
+        state.setdefault(int(index), {})[name] = value
+    optimizer.load_state_dict({"state": state, "param_groups": optimizer.state_dict()["param_groups"]})
+
+
+def save_checkpoint(
+    folder: Path, model: torch.nn.Module, optimizer: torch.optim.Optimizer, progress: dict[str, Any]
+) -> None:
+    """One more checkpoint in `folder`, named by its step; older ones beyond the kept are removed."""
+
+    def write(partial: Path) -> None:
+        partial.mkdir()
+        save_tensors(partial / "weights.safetensors", model.state_dict())
+        save_tensors(partial / "optimizer.safetensors", optimizer_tensors(optimizer))
+        sums = {file.name: checksum(file) for file in sorted(partial.iterdir())}
+        state = {"format": FORMAT, "progress": progress, "checksums": sums}
+        (partial / _STATE).write_text(json.dumps(state, indent=1) + "\n", encoding="utf-8")
+
+    write_atomically(folder / f"{progress['step']:08d}", write)
+    for old in checkpoints(folder)[:-KEPT_CHECKPOINTS]:
+        _remove(old)
+
+
+def checkpoints(folder: Path) -> list[Path]:
+    """Whole checkpoints, oldest first."""
+    found = folder.iterdir() if folder.is_dir() else ()
+    return sorted(path for path in found if path.is_dir() and path.name.isdigit())
+
+
+def load_checkpoint(path: Path, model: torch.nn.Module, optimizer: torch.optim.Optimizer) -> dict[str, Any]:
+    """Fill model and optimizer; returns the progress. A damaged or foreign checkpoint changes neither."""
+    try:
+        state = json.loads((path / _STATE).read_text(encoding="utf-8"))
+        version, sums, progress = state["format"], state["checksums"], state["progress"]
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise UserError(f"{path} is damaged, or is no checkpoint of stacl: {error}") from None
+    if version != FORMAT:
+        raise UserError(f"{path} was written by another version of stacl (format {version}, this one reads {FORMAT})")
+    for name, expected in sums.items():
+        if not (path / name).is_file() or checksum(path / name) != expected:
+            raise UserError(f"{path}/{name} is damaged; remove the folder {path} to resume from the one before it")
+    weights = load_tensors(path / "weights.safetensors")
+    moments = load_tensors(path / "optimizer.safetensors")
+    load_weights(model, weights, str(path))
+    load_optimizer(optimizer, moments)
+    return dict(progress)
+
+
+def tensors_checksum(tensors: dict[str, Tensor]) -> str:
+    """Of names, types, shapes and values, whatever file they lie in."""
+    total = hashlib.sha256()
+    for name in sorted(tensors):
+        tensor = tensors[name].detach().cpu().contiguous()
+        total.update(f"{name} {tensor.dtype} {tuple(tensor.shape)}".encode())
+        total.update(tensor.flatten().view(torch.uint8).numpy().tobytes())
+    return total.hexdigest()
+
+
+def save_model(path: Path, tensors: dict[str, Tensor], facts: dict[str, Any]) -> None:
+    """The model to use, with its checksum and what is known of it in the same file: no kill can part them."""
+    metadata = {"stacl": json.dumps({"format": FORMAT, "checksum": tensors_checksum(tensors), **facts})}
+    write_atomically(path, lambda partial: save_tensors(partial, tensors, metadata))
+
+
+def model_facts(path: Path) -> dict[str, Any]:
+    """What was saved with a model, without loading its weights."""
+    if not path.is_file():
+        raise UserError(f"no model {path}")
+    try:
+        with safe_open(path, framework="pt") as file:
+            return dict(json.loads((file.metadata() or {})["stacl"]))
+    except (SafetensorError, OSError, ValueError, KeyError) as error:
+        raise UserError(f"{path} is damaged, or is no model of stacl: {error}") from None
+
+
+def load_model_tensors(path: Path) -> dict[str, Tensor]:
+    """The weights of a saved model, their checksum verified."""
+    facts = model_facts(path)
+    tensors = load_tensors(path)
+    if tensors_checksum(tensors) != facts.get("checksum"):
+        raise UserError(f"{path} is damaged: its weights do not have the checksum they were saved with")
+    return tensors
+
+
+def write_text(path: Path, text: str) -> None:
+    path.write_text(text, encoding="utf-8")
+
+
+def average(paths: list[Path]) -> dict[str, Tensor]:
+    """The mean of several sets of weights, summed in double precision."""
+    total: dict[str, Tensor] = {}
+    for path in paths:
+        for name, tensor in load_tensors(path).items():
+            total[name] = total[name] + tensor.double() if name in total else tensor.double()
+    return {name: (tensor / len(paths)).float() for name, tensor in total.items()}

@@ -1,0 +1,84 @@
+"""Train a model under a reading policy, from one TOML config.
+
+  stacl train configs/toy.toml
+  stacl train configs/multi30k-de-en.toml --set policy=wait-k:5 --set train.seed=2 --out runs/wait5
+  stacl train --resume --out runs/wait5
+
+The run folder holds all that is needed to use the model, or to go on: a run that was killed resumes to bit-identical
+weights. --fields prints every field of a config with its default and what it means.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+
+from stacl import config
+from stacl.errors import UserError
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("config", nargs="?", type=Path, metavar="CONFIG", help="a TOML file; see configs/")
+    parser.add_argument(
+        "--set", action="append", default=[], metavar="A.B=C", help="change a field, e.g. --set train.rate=5e-4"
+    )
+    parser.add_argument("--out", type=Path, metavar="RUN", help="run folder (default: runs/ and the config's name)")
+    parser.add_argument("--resume", action="store_true", help="go on from the run folder's last checkpoint")
+    parser.add_argument("--fields", action="store_true", help="print all fields of a config and stop")
+
+
+def run(args: argparse.Namespace) -> int:
+    if args.fields:
+        print(config.describe())
+        return 0
+    if args.config is None and not (args.resume and args.out):
+        raise UserError("a config is needed, for example configs/toy.toml; or --resume --out RUN to go on")
+    folder = args.out or Path("runs") / args.config.stem
+    settings = _settings(args, folder)
+
+    from stacl.prepare import prepare
+    from stacl.train import Trainer
+
+    _claim(folder, settings, args.resume)
+    prepared = prepare(settings, folder, lambda text: print(text, file=sys.stderr))
+    trainer = Trainer(settings, folder, prepared)
+    if trainer.resume():
+        print(f"resumed {folder} at step {trainer.position.step:,}", file=sys.stderr)
+    if trainer.position.finished:
+        print(f"{folder} has finished already: {trainer.position.finished}", file=sys.stderr)
+        return 0
+    size = sum(p.numel() for p in trainer.model.parameters())
+    print(f"{folder}: {settings.policy}, {size / 1e6:.1f} M parameters, {trainer.device}", file=sys.stderr)
+    try:
+        trainer.fit()
+    except KeyboardInterrupt:
+        print(f"\nstopped; `stacl train --resume --out {folder}` goes on from the last checkpoint", file=sys.stderr)
+        return 130
+    print(folder)
+    return 0
+
+
+def _settings(args: argparse.Namespace, folder: Path) -> config.Config:
+    """The given config, or the one of the run that is resumed."""
+    own = folder / "config.toml"
+    if args.resume and own.exists():
+        saved = config.load(own, args.set)
+        if args.config is not None and config.load(args.config, args.set) != saved:
+            raise UserError(f"{args.config} is not what {folder} was begun with; resume without it, or use another --out")
+        return saved
+    if args.config is None:
+        raise UserError(f"{folder} is no run folder: it has no config.toml")
+    return config.load(args.config, args.set)
+
+
+def _claim(folder: Path, settings: config.Config, resume: bool) -> None:
+    """A new run never overwrites an old one."""
+    own = folder / "config.toml"
+    if own.exists() and not resume:
+        raise UserError(f"{folder} holds a run already; --resume goes on with it, --out RUN begins another")
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        config.save(settings, own)
+    except OSError as error:
+        raise UserError(f"{folder} cannot be written: {error.strerror}") from None

@@ -1,0 +1,49 @@
+"""Adam and its learning rate over the steps."""
+
+from __future__ import annotations
+
+import math
+
+import torch
+
+from stacl.config import TrainSettings
+from stacl.models.base import Model
+
+
+def rate_at(step: int, settings: TrainSettings) -> float:
+    """The learning rate of step 1, 2, ...: a linear warm-up to `rate`, then the chosen descent.
+
+    `inverse-sqrt` falls with 1/sqrt(step); `cosine` and `linear` reach a hundredth of the rate at `steps`.
+    """
+    if step <= settings.warmup:
+        return settings.rate * step / settings.warmup
+    if settings.schedule == "inverse-sqrt":
+        return settings.rate * math.sqrt(max(1, settings.warmup) / step)
+    if settings.schedule == "constant":
+        return settings.rate
+    done = min(1.0, (step - settings.warmup) / max(1, settings.steps - settings.warmup))
+    share = 0.5 * (1 + math.cos(math.pi * done)) if settings.schedule == "cosine" else 1 - done
+    return settings.rate * (0.01 + 0.99 * share)
+
+
+def build(model: Model, settings: TrainSettings) -> torch.optim.Optimizer:
+    """Adam; weight decay touches matrices alone, never norms and biases."""
+    matrices = [p for p in model.parameters() if p.requires_grad and p.dim() > 1]
+    others = [p for p in model.parameters() if p.requires_grad and p.dim() <= 1]
+    groups = [{"params": matrices, "weight_decay": settings.decay}, {"params": others, "weight_decay": 0.0}]
+    return torch.optim.AdamW(groups, lr=settings.rate, betas=(settings.beta1, settings.beta2), eps=1e-9, fused=True)
+
+
+def step(
+    optimizer: torch.optim.Optimizer, model: Model, rate: float, clip: float, scaler: torch.amp.GradScaler
+) -> float:
+    """One update; returns the norm of the gradient before clipping."""
+    if scaler.is_enabled():
+        scaler.unscale_(optimizer)
+    norm = torch.nn.utils.clip_grad_norm_(model.parameters(), clip if clip > 0 else math.inf)
+    for group in optimizer.param_groups:
+        group["lr"] = rate
+    scaler.step(optimizer)
+    scaler.update()
+    optimizer.zero_grad(set_to_none=True)
+    return float(norm)

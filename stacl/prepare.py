@@ -1,0 +1,161 @@
+"""From corpora to what training reads: filtered words, vocabularies, encoded pairs. All of it streamed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from stacl import api
+from stacl.batches import Encoded
+from stacl.checkpoint import write_atomically
+from stacl.config import Config
+from stacl.console import Progress
+from stacl.corpora.base import Concatenation, corpus
+from stacl.corpora.files import Files
+from stacl.errors import UserError
+from stacl.filters import PairFilter
+from stacl.languages import language
+from stacl.text import Subwords
+
+VOCABULARY_LINES = 1_000_000  # pairs that a vocabulary is learned from: more change it little and cost memory
+Pair = tuple[str, str]
+
+
+@dataclass(frozen=True)
+class Prepared:
+    source: Subwords
+    target: Subwords
+    train: Encoded
+    valid: Encoded
+    valid_text: list[Pair]  # as people wrote it, for BLEU
+
+
+def prepare(config: Config, folder: Path, report: Callable[[str], None]) -> Prepared:
+    """Everything below `folder`, made once; a run that was killed meanwhile makes the missing parts."""
+    data = folder / "data"
+    if not (data / "train" / "encoded.json").exists():
+        _make(config, folder, report)
+    source, target = api.load_vocabularies(folder)
+    valid_text = [tuple(line.split("\t")) for line in (data / "valid.tsv").read_text("utf-8").splitlines()]
+    return Prepared(source, target, Encoded(data / "train"), Encoded(data / "valid"), valid_text)  # type: ignore[arg-type]
+
+
+def _make(config: Config, folder: Path, report: Callable[[str], None]) -> None:
+    words = folder / "data" / "words.tsv"  # one pair a line, words set apart by spaces: cut once, read twice
+    words.parent.mkdir(parents=True, exist_ok=True)
+    with words.open("w", encoding="utf-8") as file:
+        for source, target in _training_pairs(config, report):
+            file.write(f"{source}\t{target}\n")
+    if not (folder / "vocabulary" / "source.model").exists():
+        report(f"learning {config.text.vocabulary:,} pieces")
+        write_atomically(folder / "vocabulary", lambda path: _learn(config, words, path))
+    vocabularies = api.load_vocabularies(folder)
+    valid = list(_validation_pairs(config))
+    if not valid:
+        raise UserError("the validation set is empty")
+    text = "".join(f"{source}\t{target}\n" for source, target in valid)
+    write_atomically(folder / "data" / "valid.tsv", lambda path: path.write_text(text, encoding="utf-8") and None)
+    write_atomically(folder / "data" / "valid", lambda path: _encode(path, _cut(config, valid), vocabularies))
+    write_atomically(folder / "data" / "train", lambda path: _encode(path, _read(words), vocabularies))
+    words.unlink()
+
+
+def _training_pairs(config: Config, report: Callable[[str], None]) -> Iterator[Pair]:
+    """The words of every pair to train on, after the filters, which say what they dropped."""
+    settings = config.data
+    if settings.train_files:
+        parts = [(Files(settings.source, settings.target, splits={"train": tuple(settings.train_files)}), 1)]
+    else:
+        found = corpus(settings.corpora, settings.source, settings.target, settings.root or None)
+        assert isinstance(found, Concatenation)
+        parts = list(found.parts)  # type: ignore[arg-type]
+    keep = PairFilter(
+        language(settings.source),
+        language(settings.target),
+        longest=settings.max_words,
+        ratio=settings.max_ratio,
+        duplicates=settings.duplicates,
+    )
+    bar = Progress("pairs")
+    for part, repeat in parts:
+        for count, pair in enumerate(_cut(config, keep(part.open("train"))), start=1):
+            bar.update(count, part.name)
+            for _ in range(repeat):  # repeats are wanted copies, so they do not pass the filter again
+                yield pair
+    bar.close()
+    report(str(keep.report))
+
+
+def _validation_pairs(config: Config) -> Iterator[Pair]:
+    settings = config.data
+    if settings.valid_files:
+        files = Files(settings.source, settings.target, splits={"valid": tuple(settings.valid_files)})
+        yield from _plain(files.open("valid"))
+        return
+    for name in settings.valid or _own_validation_sets(config):
+        spec, slash, split = name.rpartition("/")
+        if not slash:
+            raise UserError(f"data.valid takes NAME/SPLIT, for example multi30k/val, not {name!r}")
+        yield from _plain(corpus(spec, settings.source, settings.target, settings.root or None).open(split))
+
+
+def _own_validation_sets(config: Config) -> list[str]:
+    """The dev splits of the corpora themselves."""
+    settings = config.data
+    found = []
+    for spec in settings.corpora:
+        part = corpus(spec, settings.source, settings.target, settings.root or None)
+        plain = spec.partition("*")[0]
+        found += [f"{plain}/{split}" for split, role in part.splits.items() if role == "dev"][:1]
+    if not found:
+        raise UserError("none of the corpora has a validation set; name one in data.valid, as NAME/SPLIT")
+    return found
+
+
+def _plain(pairs: Iterator[Pair]) -> Iterator[Pair]:
+    """Without tabs, which set the two sides apart in our files."""
+    return ((source.replace("\t", " "), target.replace("\t", " ")) for source, target in pairs)
+
+
+def _cut(config: Config, pairs: Iterator[Pair] | list[Pair]) -> Iterator[Pair]:
+    source, target = language(config.data.source), language(config.data.target)
+    for one, other in pairs:
+        yield " ".join(source.split(one)), " ".join(target.split(other))
+
+
+def _read(words: Path) -> Iterator[Pair]:
+    with words.open(encoding="utf-8", newline="\n") as file:
+        for line in file:
+            source, target = line.rstrip("\n").split("\t")
+            yield source, target
+
+
+def _learn(config: Config, words: Path, folder: Path) -> None:
+    def side(numbers: tuple[int, ...]) -> Iterator[list[str]]:
+        for count, pair in enumerate(_read(words)):
+            if count >= VOCABULARY_LINES:
+                return
+            for number in numbers:
+                yield pair[number].split(" ")
+
+    folder.mkdir()
+    size, coverage = config.text.vocabulary, config.text.coverage
+    if config.text.shared:
+        Subwords.train(side((0, 1)), size, coverage).save(folder / "source.model")
+    else:
+        Subwords.train(side((0,)), size, coverage).save(folder / "source.model")
+        Subwords.train(side((1,)), size, coverage).save(folder / "target.model")
+
+
+def _encode(folder: Path, pairs: Iterator[Pair], vocabularies: tuple[Subwords, Subwords]) -> None:
+    source, target = vocabularies
+    bar = Progress("encoded pairs")
+
+    def encoded() -> Iterator[tuple[list[int], list[int]]]:
+        for count, (one, other) in enumerate(pairs, start=1):
+            bar.update(count)
+            yield source.encode(one.split()), target.encode(other.split())
+
+    Encoded.write(folder, encoded())
+    bar.close()

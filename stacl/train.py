@@ -1,0 +1,270 @@
+"""The training loop: prefix-to-prefix training under any policy, bit-identical after any kill.
+
+Nothing random is carried from step to step: the order of an epoch follows from (seed, epoch), dropout and drawn
+policies from (seed, step). So step, weights and Adam's moments are all that a checkpoint has to hold.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import json
+import math
+import random
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from stacl import api, checkpoint, optim
+from stacl.batches import Batch, Encoded, collate, epoch_batches
+from stacl.config import Config
+from stacl.console import Progress, duration
+from stacl.errors import UserError
+from stacl.loss import loss_of
+from stacl.masks import reading
+from stacl.models.base import Model
+from stacl.policies.base import policy
+from stacl.prepare import Prepared
+from stacl.validate import Figures, validate
+
+
+@dataclass
+class Position:
+    """Where a run is. Saved with every checkpoint."""
+
+    step: int = 0  # updates made
+    epoch: int = 0
+    batch: int = 0  # batches of this epoch that are done
+    seconds: float = 0.0  # trained so far, all sessions together
+    best_step: int = 0
+    best: float = -math.inf  # higher is better, whatever it is
+    since_best: int = 0  # validations
+    finished: str = ""  # why the run ended, once it has
+
+
+class Trainer:
+    """One run. `fit` is the loop."""
+
+    def __init__(self, config: Config, folder: Path, prepared: Prepared) -> None:
+        self.config, self.folder, self.prepared = config, folder, prepared
+        self.settings = config.train
+        self.policy = policy(config.policy)
+        self.device = choose_device(self.settings.device)
+        if self.settings.threads:
+            torch.set_num_threads(self.settings.threads)
+        torch.manual_seed(self.settings.seed)
+        self.model: Model = api.build_model(config, prepared.source, prepared.target).to(self.device)
+        self.optimizer = optim.build(self.model, self.settings)
+        self.precision = choose_precision(self.settings.precision, self.device)
+        self.scaler = torch.amp.GradScaler(self.device.type, enabled=self.precision is torch.float16)
+        self.position = Position()
+
+    def resume(self) -> bool:
+        """Go to where the newest checkpoint is; False if there is none."""
+        saved = checkpoint.checkpoints(self.folder / "checkpoints")
+        if not saved:
+            return False
+        progress = checkpoint.load_checkpoint(saved[-1], self.model, self.optimizer)
+        self.scaler.load_state_dict(progress.pop("scaler"))
+        self.position = Position(**progress)
+        return True
+
+    def fit(self) -> Position:
+        """Train until there is a reason to stop."""
+        settings, here = self.settings, self.position
+        log = Log(self.folder, here.step)
+        bar = Progress("step", settings.steps, here.step)
+        began, before = time.monotonic(), here.seconds
+        tally = Tally()
+        for batches in self._updates():
+            tally.add(self._update(batches), here, optim.rate_at(here.step, settings))
+            here.seconds = before + time.monotonic() - began
+            bar.update(here.step, tally.note())
+            validated = here.step % settings.validate_every == 0 or self._reason_to_stop()
+            if validated:
+                figures = self._validate()
+                log.write(tally.close() | dataclasses.asdict(figures) | {"best": here.best_step == here.step})
+                bar.say(summary(here, figures))
+                tally = Tally()
+                here.finished = self._reason_to_stop()
+            if validated or here.step % settings.save_every == 0:
+                here.seconds = before + time.monotonic() - began
+                self.save()
+            if here.finished:
+                bar.say(f"finished: {here.finished}; best model from step {here.best_step}, {duration(here.seconds)}")
+                break
+        bar.close()
+        log.close()
+        return here
+
+    def save(self) -> None:
+        progress = dataclasses.asdict(self.position) | {"scaler": self.scaler.state_dict()}
+        checkpoint.save_checkpoint(self.folder / "checkpoints", self.model, self.optimizer, progress)
+
+    def _updates(self) -> Iterator[list[Batch]]:
+        """The batches of every update from the present position on; moves the position."""
+        here, settings, data = self.position, self.settings, self.prepared.train
+        while not here.finished:
+            order = epoch_batches(data.lengths, settings.budget, settings.seed, here.epoch)
+            while here.batch < len(order):
+                numbers = order[here.batch : here.batch + settings.accumulate]
+                batches = [self._batch(data, pairs.tolist()) for pairs in numbers]
+                here.batch += len(numbers)
+                here.step += 1
+                if here.batch >= len(order):
+                    here.epoch, here.batch = here.epoch + 1, 0
+                    yield batches
+                    break
+                yield batches
+
+    def _batch(self, data: Encoded, numbers: list[int]) -> Batch:
+        ends = self.prepared.source.ends_word, self.prepared.target.ends_word
+        return collate([data[number] for number in numbers], *ends, self.policy.unit).to(self.device)
+
+    def _update(self, batches: list[Batch]) -> tuple[float, int, float]:
+        """One step of Adam over some batches; (summed surprise, target positions, norm of the gradient)."""
+        step = self.position.step
+        rng = random.Random(f"{self.settings.seed} {step}")
+        torch.manual_seed(rng.getrandbits(63))
+        self.model.train()
+        positions = sum(int(batch.real.sum()) for batch in batches)
+        surprise = 0.0
+        for batch in batches:
+            g = reading(self.policy, batch, rng)
+            with self._autocast():
+                loss = loss_of(self.model, batch, g, self.settings.smoothing)
+            self.scaler.scale(loss.smoothed / positions).backward()
+            surprise += float(loss.surprise)
+        if not math.isfinite(surprise):
+            raise UserError(f"the loss is not finite at step {step}; lower train.rate or raise train.warmup")
+        rate = optim.rate_at(step, self.settings)
+        norm = optim.step(self.optimizer, self.model, rate, self.settings.clip, self.scaler)
+        return surprise, positions, norm
+
+    def _autocast(self) -> contextlib.AbstractContextManager[Any]:
+        if self.precision is torch.float32:
+            return contextlib.nullcontext()
+        return torch.autocast(self.device.type, self.precision)
+
+    def _validate(self) -> Figures:
+        """Measure the average of the last weights, and keep it if it is the best so far."""
+        here, settings = self.position, self.settings
+        snapshots = self.folder / "snapshots"
+        name = snapshots / f"{here.step:08d}.safetensors"
+        checkpoint.write_atomically(name, lambda path: checkpoint.save_tensors(path, self.model.state_dict()))
+        kept = sorted(path for path in snapshots.glob("[0-9]*.safetensors") if path <= name)[-settings.average :]
+        for old in snapshots.glob("*.safetensors"):
+            if old not in kept:
+                old.unlink()
+        weights = checkpoint.average(kept)
+        measured = api.build_model(self.config, self.prepared.source, self.prepared.target)
+        measured.load_state_dict(weights)
+        figures = validate(measured.to(self.device).eval(), self.prepared, self.config)
+        score = figures.bleu if settings.select == "bleu" and settings.bleu_lines else -figures.loss
+        here.since_best += 1
+        if score > here.best:
+            here.best, here.best_step, here.since_best = score, here.step, 0
+            facts = {"step": here.step, "averaged": len(kept), "valid": dataclasses.asdict(figures)}
+            checkpoint.save_model(self.folder / "model.safetensors", weights, facts)
+        return figures
+
+    def _reason_to_stop(self) -> str:
+        here, settings = self.position, self.settings
+        if here.step >= settings.steps:
+            return f"all {settings.steps:,} steps are done"
+        if settings.epochs and here.epoch >= settings.epochs:
+            return f"all {settings.epochs} epochs are done"
+        if settings.patience and here.since_best >= settings.patience:
+            return f"no better validation in the last {settings.patience}"
+        return ""
+
+
+class Tally:
+    """Sums between two validations."""
+
+    def __init__(self) -> None:
+        self.surprise, self.positions, self.updates, self.norm = 0.0, 0, 0, 0.0
+        self.begin = time.monotonic()
+        self.facts: dict[str, Any] = {}
+
+    def add(self, update: tuple[float, int, float], here: Position, rate: float) -> None:
+        surprise, positions, norm = update
+        self.surprise += surprise
+        self.positions += positions
+        self.updates += 1
+        self.norm += norm
+        self.facts = {"step": here.step, "epoch": here.epoch, "rate": rate, "seconds": round(here.seconds, 1)}
+
+    def note(self) -> str:
+        speed = self.positions / max(1e-9, time.monotonic() - self.begin)
+        return f"epoch {self.facts['epoch']}, loss {self.surprise / self.positions:.3f}, {speed:,.0f} target pieces/s"
+
+    def close(self) -> dict[str, Any]:
+        speed = self.positions / max(1e-9, time.monotonic() - self.begin)
+        means = {"train_loss": self.surprise / self.positions, "gradient": self.norm / self.updates}
+        return self.facts | means | {"target_pieces_per_second": round(speed)}
+
+
+class Log:
+    """log.jsonl: one line a validation. A resumed run drops what came after its checkpoint: it happens again."""
+
+    def __init__(self, folder: Path, step: int) -> None:
+        self.path = folder / "log.jsonl"
+        kept = []
+        if self.path.exists():
+            for line in self.path.read_text(encoding="utf-8").splitlines():
+                with contextlib.suppress(ValueError):  # a kill may have cut the last line
+                    if json.loads(line)["step"] <= step:
+                        kept.append(line + "\n")
+        checkpoint.write_atomically(self.path, lambda path: checkpoint.write_text(path, "".join(kept)))
+        self._board = _tensorboard(folder)
+
+    def write(self, entry: dict[str, Any]) -> None:
+        with self.path.open("a", encoding="utf-8") as file:
+            file.write(json.dumps(entry) + "\n")
+        if self._board:
+            for name, value in entry.items():
+                if isinstance(value, int | float) and name != "step":
+                    self._board.add_scalar(name, value, entry["step"])
+
+    def close(self) -> None:
+        if self._board:
+            self._board.close()
+
+
+def _tensorboard(folder: Path) -> Any:
+    try:
+        from torch.utils.tensorboard import SummaryWriter
+    except ImportError:
+        return None
+    return SummaryWriter(str(folder / "tensorboard"))
+
+
+def summary(here: Position, figures: Figures) -> str:
+    star = " *" if here.best_step == here.step else ""
+    bleu = f", BLEU {figures.bleu:.2f}" if figures.bleu_lines else ""
+    return (
+        f"step {here.step:,}, epoch {here.epoch}, {duration(here.seconds)}: "
+        f"valid loss {figures.loss:.4f}, perplexity {math.exp(min(50, figures.loss)):.2f}{bleu}{star}"
+    )
+
+
+def choose_device(name: str) -> torch.device:
+    if name == "auto":
+        return torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    if name.startswith("cuda") and not torch.cuda.is_available():
+        raise UserError(f"train.device is {name}, but no GPU is to be had here; use cpu or auto")
+    return torch.device(name)
+
+
+def choose_precision(name: str, device: torch.device) -> torch.dtype:
+    if name == "auto":
+        if device.type != "cuda":
+            return torch.float32
+        name = "bfloat16" if torch.cuda.is_bf16_supported() else "float16"
+    chosen: torch.dtype = getattr(torch, name)
+    return chosen

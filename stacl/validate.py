@@ -1,0 +1,52 @@
+"""Validation while training: loss under the policy, and BLEU of what the model says under it."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import dataclass
+
+import sacrebleu
+import torch
+
+from stacl import api
+from stacl.batches import collate, epoch_batches
+from stacl.config import Config
+from stacl.engine import TorchEngine
+from stacl.loss import loss_of
+from stacl.masks import reading
+from stacl.models.base import Model
+from stacl.policies.base import policy
+from stacl.prepare import Prepared
+
+
+@dataclass(frozen=True)
+class Figures:
+    loss: float  # nats a target piece
+    bleu: float
+    bleu_lines: int
+    signature: str = ""
+
+
+def validate(model: Model, prepared: Prepared, config: Config) -> Figures:
+    """The same numbers whenever it is called with the same weights: nothing random is left to chance."""
+    chosen = policy(config.policy)
+    device = next(model.parameters()).device
+    data = prepared.valid
+    surprise, positions = 0.0, 0
+    rng = random.Random(config.train.seed)
+    with torch.inference_mode():
+        for numbers in epoch_batches(data.lengths, config.train.budget, config.train.seed, 0):
+            pairs = [data[number] for number in numbers.tolist()]
+            batch = collate(pairs, prepared.source.ends_word, prepared.target.ends_word, chosen.unit).to(device)
+            loss = loss_of(model, batch, reading(chosen, batch, rng), 0.0)
+            surprise += float(loss.surprise)
+            positions += loss.positions
+    lines = prepared.valid_text[: config.train.bleu_lines]
+    if not lines:
+        return Figures(surprise / positions, 0.0, 0)
+    translator = api.Translator(config, TorchEngine(model), prepared.source, prepared.target)
+    traces = translator.translate_lines([source for source, _ in lines])
+    said = [translator.target_language.join(trace.target) for trace in traces]
+    metric = sacrebleu.BLEU(trg_lang=translator.target_language.code)
+    score = metric.corpus_score(said, [[target for _, target in lines]])
+    return Figures(surprise / positions, score.score, len(lines), f"{translator.policy} {metric.get_signature()}")
