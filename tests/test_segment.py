@@ -1,0 +1,212 @@
+"""Sentences of an endless stream: cut where a person would, nothing lost, nothing doubled."""
+
+from __future__ import annotations
+
+import tracemalloc
+from itertools import pairwise
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from stacl.errors import UserError
+from stacl.languages import language
+from stacl.segment import SENTENCE_END, Item, Segmenter
+from tests.shared_data import lines
+
+
+def sentences(code: str, words: list[str], **options: int | str) -> list[str]:
+    segmenter = Segmenter(language(code), **options)  # type: ignore[arg-type]
+    items = [item for word in words for item in segmenter.feed(word)] + segmenter.end()
+    return " ".join(str_of(item) for item in items).split("|")
+
+
+def str_of(item: Item) -> str:
+    return "|" if item is SENTENCE_END else str(item)
+
+
+def cut(code: str, text: str, **options: int | str) -> str:
+    """The text with ` | ` at the ends of sentences."""
+    found = sentences(code, language(code).split(text), **options)
+    return " | ".join(sentence.strip() for sentence in found if sentence.strip())
+
+
+GERMAN = [
+    "Er kam spät. | Wir gingen.",
+    "Das gilt z. B. für Hunde. | Katzen nicht.",
+    "Das gilt z.B. für Hunde, d. h. für alle. | Gut.",
+    "Dr. Meier und Prof. Dr. Schulz kommen bzw. gehen. | Ende.",
+    "Äpfel, Birnen usw. | Die Liste ist lang.",
+    "Äpfel, Birnen usw. sind Obst.",
+    "Haus Nr. 5 steht leer. | Haus Nr. 7 auch.",
+    "Am 3. Oktober ist Feiertag. | Am 24. Dezember nicht.",
+    "Das war 1990. | Heute ist alles anders.",
+    "Es kostet 3.5 oder 1.000 Euro. | Teuer!",
+    "Karl V. war Kaiser, Ludwig XIV. König.",
+    "„Kommst du?“ fragte sie. | „Nein.“ | Er blieb.",
+    "Er sagte: „Ich komme.“ | Dann kam er (spät.) | Sie lachte.",
+    "Na ja ... das geht. | Wirklich?! | Ja!",
+    "J. S. Bach und u. a. auch Händel spielten.",
+    "Das ist eine neue Art. | Man staunt.",
+    "Ein Mann schläft auf dem Sofa . | Er träumt .",
+    "Im 19. Jh. gab es das nicht. | Es kam spät.",
+]
+ENGLISH = [
+    "Mr. Smith met Dr. Jones. | They talked.",
+    "The U.S. Senate voted. | It passed.",
+    "He lives in the U.S. | He likes it.",
+    "Some animals, e.g. dogs, bark. | Others, i.e. cats, do not.",
+    "J. K. Rowling wrote it at 9 a.m. on Monday. | Good.",
+    '"Really?" he asked. | "Yes." | She nodded.',
+    "It cost $3.50. | That is 1,000 too much!",
+    "No. 5 is alive. | No. | It is not.",
+    "Wait... what? | Yes... | No!",
+    "We sell nuts, bolts, etc. | We also buy them.",
+    "See (Fig. 3). | It is clear.",
+    "See Fig. 3. | It is clear.",
+]
+CHINESE = [
+    "他来了。|我们走吧！|真的吗？|好",
+    "他说：“好。”|我们走吧。",
+    "“我来了。|你在哪里？”|没有人。",
+    "价格是3.5元。|Python3.5很好。",
+    "太好了！|！！我们走。",
+]
+
+
+@pytest.mark.parametrize("text", GERMAN)
+def test_german(text: str) -> None:
+    assert cut("de", text.replace(" |", "")) == text
+
+
+@pytest.mark.parametrize("text", ENGLISH)
+def test_english(text: str) -> None:
+    assert cut("en", text.replace(" |", "")) == text
+
+
+@pytest.mark.parametrize("text", CHINESE)
+def test_chinese(text: str) -> None:
+    assert cut("zh", text.replace("|", "")).replace(" ", "") == text
+
+
+def test_the_end_is_told_with_the_last_word() -> None:
+    """A listener does not wait: no look-ahead at an ordinary full stop."""
+    for code, words in (("de", ["Er", "kam."]), ("en", ["He", "came!"]), ("zh", ["他", "来", "了", "。"])):
+        segmenter = Segmenter(language(code))
+        assert [segmenter.feed(word) for word in words][-1] == [words[-1], SENTENCE_END]
+
+
+def test_in_doubt_the_end_comes_before_the_next_word_and_no_word_is_held_back() -> None:
+    segmenter = Segmenter(language("de"))
+    assert segmenter.feed("Obst") == ["Obst"]
+    assert segmenter.feed("usw.") == ["usw."]
+    assert segmenter.feed("Er.") == [SENTENCE_END, "Er.", SENTENCE_END]
+
+
+def test_long_sentences_are_cut_at_a_clause_and_at_the_limit() -> None:
+    plain = ["wort"] * 40
+    assert [len(s.split()) for s in sentences("de", plain, max_words=16)] == [16, 16, 8, 0]
+    clause = ["wort"] * 11 + ["wort,"] + ["wort"] * 20
+    assert [len(s.split()) for s in sentences("de", clause, max_words=16)] == [12, 16, 4, 0]
+    semicolon = ["wort"] * 5 + ["wort;"] + ["wort"] * 4
+    assert [len(s.split()) for s in sentences("de", semicolon, max_words=16)] == [6, 4, 0]
+
+
+def test_an_explicit_end() -> None:
+    segmenter = Segmenter(language("de"), end_mark="</s>")
+    assert segmenter.feed("Hallo") == ["Hallo"]
+    assert segmenter.feed("</s>") == [SENTENCE_END]
+    assert segmenter.feed("</s>") == segmenter.end() == []
+    segmenter.feed("usw.")
+    assert segmenter.end() == [SENTENCE_END]
+    assert segmenter.feed("Der") == ["Der"]
+
+
+def test_a_limit_that_makes_no_sense() -> None:
+    with pytest.raises(UserError, match="at least 2 words"):
+        Segmenter(language("de"), max_words=1)
+
+
+odd = st.sampled_from(
+    [
+        "Haus",
+        "Haus.",
+        "Dr.",
+        "3.",
+        "usw.",
+        ".",
+        "?",
+        '"',
+        "“",
+        "”",
+        "。",
+        "...",
+        "…",
+        "Der",
+        "der",
+        "(",
+        ")",
+        ",",
+        ";",
+    ]
+)
+
+
+@pytest.mark.parametrize("code", ["de", "en", "zh", "tr"])
+@given(words=st.lists(st.one_of(odd, st.text(min_size=1, max_size=5)), max_size=60), limit=st.integers(2, 20))
+@settings(max_examples=150, deadline=None)
+def test_words_are_neither_lost_nor_doubled(code: str, words: list[str], limit: int) -> None:
+    segmenter = Segmenter(language(code), max_words=limit)
+    items = [item for word in words for item in segmenter.feed(word)] + segmenter.end()
+    assert [item for item in items if item is not SENTENCE_END] == words
+    lengths, length = [], 0
+    for item in items:
+        length = 0 if item is SENTENCE_END else length + 1
+        lengths.append(length)
+        assert length <= limit
+    # Two ends never follow each other, the first item is a word, and the last an end.
+    assert all(not (a == b == 0) for a, b in pairwise(lengths))
+    assert not items or (items[0] is not SENTENCE_END and items[-1] is SENTENCE_END)
+
+
+def test_memory_stays_flat_in_an_endless_stream() -> None:
+    segmenter = Segmenter(language("zh"))
+    words = ["“", "（", '"', "好", "，"] * 200
+    for word in words:
+        segmenter.feed(word)
+    tracemalloc.start()
+    before = tracemalloc.get_traced_memory()[0]
+    for _ in range(30):
+        for word in words:
+            segmenter.feed(word)
+    grown = tracemalloc.get_traced_memory()[0] - before
+    tracemalloc.stop()
+    assert grown < 20_000
+
+
+@pytest.mark.parametrize(
+    ("code", "name", "precision", "recall", "marked_recall"),
+    [
+        ("de", "deen-eval/newstest2013.de", 0.95, 0.93, 0.99),
+        ("en", "deen-eval/newstest2013.en", 0.96, 0.93, 0.99),
+        ("zh", "zhen-eval/newstest2017.zh", 0.94, 0.93, 0.98),
+    ],
+)
+def test_real_news(code: str, name: str, precision: float, recall: float, marked_recall: float) -> None:
+    """All lines as one stream; cuts against line ends. The figures are in the module's docstring."""
+    tongue = language(code)
+    segmenter = Segmenter(tongue)
+    ends, cuts, marked, count = set(), set(), set(), 0
+    for line in lines(name, 4000):
+        words = tongue.split(line)
+        for word in words:
+            items = segmenter.feed(word)
+            cuts |= {count} if items[0] is SENTENCE_END else set()
+            count += 1
+            cuts |= {count} if items[-1] is SENTENCE_END else set()
+        ends.add(count)
+        if any(mark in words[-1][-3:] for mark in ".!?。！？…"):
+            marked.add(count)
+    assert len(cuts & ends) / len(cuts) > precision
+    assert len(cuts & ends) / len(ends) > recall
+    assert len(cuts & marked) / len(marked) > marked_recall
