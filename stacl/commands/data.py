@@ -1,0 +1,217 @@
+"""List corpora, show what is in one, check its files, prepare it for training.
+
+stacl data                              all corpora with their licences
+stacl data multi30k --root DIR          card and statistics
+stacl data multi30k --root DIR --verify compare the files with their checksums
+stacl data multi30k mixed-deen:exclude=ted --root DIR --out PREPARED
+                                        filtered, line-aligned text files, one pair per split
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+from collections.abc import Iterable, Iterator
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TextIO, TypeVar
+
+from stacl import plugins
+from stacl.corpora.base import ROOT_VARIABLE, Concatenation, Corpus, FolderCorpus, corpus
+from stacl.errors import UserError
+from stacl.filters import PairFilter, filtered
+from stacl.languages import Language, language
+
+Row = TypeVar("Row")
+
+
+@dataclass(frozen=True)
+class Statistics:
+    """Lengths of a split, in words of each language."""
+
+    pairs: int
+    source_words: int
+    target_words: int
+    source_longest: int
+    target_longest: int
+
+    @property
+    def ratio(self) -> float:
+        """r: target words per source word, what catch-up needs."""
+        return self.target_words / self.source_words if self.source_words else float("nan")
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "corpora", nargs="*", metavar="NAME", help="a corpus, or several: NAME[:option=value,...][*N]"
+    )
+    parser.add_argument(
+        "--root", metavar="DIR", help=f"where the data folders are (default: ${ROOT_VARIABLE})"
+    )
+    parser.add_argument("--source", metavar="LANG", help="translate from this language")
+    parser.add_argument("--target", metavar="LANG", help="translate into this language")
+    parser.add_argument("--split", metavar="SPLIT", help="only this split (default: all)")
+    parser.add_argument("--verify", action="store_true", help="compare the files with their checksums")
+    parser.add_argument(
+        "--out", metavar="DIR", help="write line-aligned text files here, filtered in training splits"
+    )
+    parser.add_argument(
+        "--longest", type=int, default=100, metavar="N", help="drop pairs with more words (default: 100)"
+    )
+    parser.add_argument(
+        "--ratio", type=float, default=4, metavar="R", help="drop pairs of worse proportions (default: 4)"
+    )
+    parser.add_argument("--duplicates", action="store_true", help="keep pairs that came before")
+
+
+def run(args: argparse.Namespace) -> int:
+    if not args.corpora:
+        if args.verify or args.out:
+            raise UserError("--verify and --out need the name of a corpus (stacl data lists them)")
+        return _list()
+    specs = args.corpora[0] if len(args.corpora) == 1 else args.corpora
+    found = corpus(specs, args.source, args.target, args.root)
+    splits = [args.split] if args.split else list(found.splits)
+    if args.verify:
+        return _verify(found)
+    if args.out:
+        return _prepare(found, splits, args)
+    print(_card(found))
+    for split in splits:
+        _show_statistics(found, split)
+    return 0
+
+
+def _list() -> int:
+    for name in plugins.names("corpora"):
+        kind: type[Corpus] = plugins.find("corpora", name, Corpus)  # type: ignore[type-abstract]
+        pair = "-".join(getattr(kind, "languages", ("any", "any")))
+        print(f"{name:12} {pair:8} {kind.description}\n{'':21} licence: {kind.licence}")
+    return 0
+
+
+def _card(found: Corpus) -> str:
+    lines = [
+        f"{found.name}: {found.description}",
+        f"direction: {found.source}-{found.target}",
+        f"licence: {found.licence}",
+        f"cite: {found.citation}",
+        f"origin: {found.origin}",
+    ]
+    for part in [part for part, _ in found.parts] if isinstance(found, Concatenation) else [found]:
+        if isinstance(part, FolderCorpus):
+            lines += [f"domain {domain}: {licence}" for domain, licence in part.used_domains().items()]
+    return "\n".join(lines)
+
+
+def _show_statistics(found: Corpus, split: str) -> None:
+    figures = statistics(found, split)
+    print(
+        f"{split} ({found.splits[split]}): {figures.pairs:,} pairs;"
+        f" {found.source} {figures.source_words:,} words, {figures.source_words / figures.pairs:.1f} a line,"
+        f" longest {figures.source_longest};"
+        f" {found.target} {figures.target_words:,} words, {figures.target_words / figures.pairs:.1f} a line,"
+        f" longest {figures.target_longest}; r = {figures.ratio:.3f}"
+    )
+
+
+def statistics(found: Corpus, split: str) -> Statistics:
+    source, target = language(found.source), language(found.target)
+    pairs = source_words = target_words = source_longest = target_longest = 0
+    for left, right in _progress(found.open(split), f"counting {split}"):
+        lengths = len(source.split(left)), len(target.split(right))
+        pairs += 1
+        source_words, target_words = source_words + lengths[0], target_words + lengths[1]
+        source_longest, target_longest = max(source_longest, lengths[0]), max(target_longest, lengths[1])
+    return Statistics(pairs, source_words, target_words, source_longest, target_longest)
+
+
+def _verify(found: Corpus) -> int:
+    states = []
+    for state in found.verify():
+        states.append(state)
+        known = "ok" if state.expected else "no checksum is known for it; it has"
+        verdict = known if state.fits else "differs: it has" if state.found else "missing"
+        print(f"{state.path}: {verdict}{'' if verdict in ('ok', 'missing') else ' sha256 ' + state.found}")
+    bad = [state for state in states if not state.fits]
+    if bad:
+        raise UserError(
+            f"{len(bad)} of {len(states)} files of {found.name} are not as expected,"
+            f" the first is {bad[0].path}; get them again from {found.origin}"
+        )
+    if not states:
+        print(f"{found.name} has no files")
+    return 0
+
+
+def _prepare(found: Corpus, splits: Iterable[str], args: argparse.Namespace) -> int:
+    """Training splits are filtered. What is measured on must stay as it is, with all its references."""
+    out = Path(args.out)
+    languages = language(found.source), language(found.target)
+    for split in splits:
+        if found.splits.get(split) == "train":
+            keep = PairFilter(*languages, longest=args.longest, ratio=args.ratio, duplicates=args.duplicates)
+            rows = ((source, (target,)) for source, target in filtered(found, split, keep))
+            paths = _write(rows, out, split, languages)
+            print(f"{split}: {keep.report}".replace("\n", f"\n{split}: "))
+        else:
+            paths = _write(found.open_references(split), out, split, languages)
+        print(f"{split}: wrote {', '.join(map(str, paths))}")
+    return 0
+
+
+def _write(
+    rows: Iterable[tuple[str, tuple[str, ...]]], out: Path, split: str, languages: tuple[Language, Language]
+) -> list[Path]:
+    """One file a side, a further reference as SPLIT.ref2.LANGUAGE ...; a file appears when it is complete."""
+    source, target = languages
+    second = f"target.{target.code}" if source == target else target.code
+    paths = [out / f"{split}.{source.code}", out / f"{split}.{second}"]
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+        with ExitStack() as stack:
+            files = [stack.enter_context(_create(_partial(path))) for path in paths]
+            for left, references in _progress(rows, f"writing {split}"):
+                while len(files) < 1 + len(references):
+                    paths.append(out / f"{split}.ref{len(paths)}.{target.code}")
+                    files.append(stack.enter_context(_create(_partial(paths[-1]))))
+                for file, text in zip(files, (left, *references), strict=True):
+                    file.write(text + "\n")
+        for path in paths:
+            _partial(path).replace(path)
+    except OSError as error:
+        raise UserError(
+            f"{out}: cannot be written ({error.strerror}); name another folder with --out"
+        ) from error
+    finally:
+        for path in paths:
+            if _partial(path).exists():
+                _partial(path).unlink()
+    return paths
+
+
+def _create(path: Path) -> TextIO:
+    return path.open("w", encoding="utf-8", newline="\n")
+
+
+def _partial(path: Path) -> Path:
+    return path.with_name(path.name + ".partial")
+
+
+def _progress(rows: Iterable[Row], what: str) -> Iterator[Row]:
+    """The rows, with a line on a terminal every half second, so that long work is seen to go on."""
+    began = shown = time.monotonic()
+    number = 0
+    for number, row in enumerate(rows, start=1):
+        if number % 256 == 0 and sys.stderr.isatty() and time.monotonic() - shown > 0.5:
+            shown = time.monotonic()
+            print(
+                f"\r{what}: {number:,} pairs, {number / (shown - began):,.0f} a second",
+                end="",
+                file=sys.stderr,
+            )
+        yield row
+    if shown > began:
+        print(f"\r{what}: {number:,} pairs{'':30}", file=sys.stderr)

@@ -1,0 +1,92 @@
+"""Filters keep what is good, drop what is not, and say how much of what."""
+
+from __future__ import annotations
+
+from types import GeneratorType
+
+import pytest
+
+from stacl.corpora.base import corpus
+from stacl.errors import UserError
+from stacl.filters import FilterReport, PairFilter, filtered
+from stacl.languages import language
+
+DE, EN, ZH = language("de"), language("en"), language("zh")
+
+
+def kept(keep: PairFilter, pairs: list[tuple[str, str]]) -> list[int]:
+    """The positions of the pairs that pass."""
+    return [pairs.index(pair) for pair in keep(pairs)]
+
+
+def test_each_reason_is_counted_once() -> None:
+    keep = PairFilter(DE, EN, shortest=2, longest=4, ratio=1.5)
+    pairs = [
+        ("ein Haus", "a house"),
+        ("", "a house"),
+        ("\u200b \u00a0", "a house"),
+        ("Haus", "a house"),
+        ("a b c d e", "a b c d"),
+        ("a b", "a b c d e"),
+        ("ein\u00a0Haus", "a  house "),
+        ("ein Haus", "another house"),
+    ]
+    assert kept(keep, pairs) == [0, 7]
+    assert keep.report == FilterReport(
+        8,
+        {
+            "a side is empty": 2,
+            "a side has more than 4 words": 2,
+            "a side has fewer than 2 words": 1,
+            "the same pair came before": 1,
+        },
+    )
+    assert keep.report.kept == 2
+    assert str(keep.report).splitlines()[0] == "kept 2 of 8 pairs"
+    assert len(str(keep.report).splitlines()) == 5
+
+
+def test_the_ratio_spares_short_sentences() -> None:
+    keep = PairFilter(DE, EN, ratio=2)
+    assert kept(
+        keep, [("Danke", "Thank you very much"), ("Danke", "Thank you very much indeed my friend")]
+    ) == [0]
+    assert kept(PairFilter(EN, DE, ratio=2), [("Thank you very much indeed my friend", "Danke")]) == []
+
+
+def test_lengths_are_in_words_of_the_language() -> None:
+    pair = ("他在学习。", "He is learning .")
+    assert kept(PairFilter(ZH, EN, longest=4), [pair]) == [0]
+    assert kept(PairFilter(ZH, EN, longest=3), [pair]) == []
+
+
+def test_switched_off_tests_drop_only_the_empty() -> None:
+    keep = PairFilter(DE, EN, duplicates=True)
+    assert len(list(keep([("a " * 500, "b"), ("a", "b"), ("a", "b"), ("", "b")]))) == 3
+
+
+def test_a_filter_streams_and_counts_on() -> None:
+    keep = PairFilter(DE, EN)
+    endless = (("a", str(number)) for number in iter(int, 1))
+    first = keep(endless)
+    assert isinstance(first, GeneratorType)
+    assert next(first) == ("a", "0")
+    assert list(keep([("a", "0"), ("b", "c")])) == [("b", "c")]
+    assert keep.report.seen == 3
+
+
+@pytest.mark.parametrize("options", [{"shortest": 0}, {"shortest": 5, "longest": 4}, {"ratio": 0.5}])
+def test_limits_that_make_no_sense(options: dict[str, float]) -> None:
+    with pytest.raises(UserError, match="filter"):
+        PairFilter(DE, EN, **options)  # type: ignore[arg-type]
+
+
+def test_wanted_repetitions_are_no_duplicates() -> None:
+    toy = language("art")
+    keep = PairFilter(toy, toy)
+    rows = list(filtered(corpus(["copy:pairs=3", "copy:pairs=3", "reverse:pairs=2*3"]), "train", keep))
+    assert len(rows) == 3 + 2 * 3
+    assert keep.report.dropped == {"the same pair came before": 3}
+    assert len(list(filtered(corpus("copy:pairs=3*2"), "val", PairFilter(toy, toy)))) == 200
+    with pytest.raises(UserError, match="no split"):
+        list(filtered(corpus("copy"), "nosuch", keep))
