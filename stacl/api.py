@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import AsyncIterable, AsyncIterator, Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -13,8 +13,10 @@ from stacl.engine import Engine, TorchEngine
 from stacl.errors import UserError
 from stacl.languages import language
 from stacl.policies.base import Policy, policy
-from stacl.search import Hypothesis, Rules, Sources, decode
-from stacl.stream import Session
+from stacl.rules import Hypothesis, Rules
+from stacl.search import Sources, decode
+from stacl.sentence import Written
+from stacl.stream import Session, interpret
 from stacl.text import Subwords
 from stacl.trace import Trace
 
@@ -33,19 +35,35 @@ class Translator:
         self.target_language = language(settings.data.target)
         self.policy = policy(settings.policy).settled()
 
-    def stream(self, reading: str | Policy | None = None, *, early_end: bool = False) -> Session:
-        """A live session for one sentence, under the model's own policy unless another is given."""
-        return Session(self, self._policy(reading), early_end)
+    def stream(
+        self,
+        reading: str | Policy | None = None,
+        *,
+        beam: int = 1,
+        early_end: bool = False,
+        segment: bool = False,
+        on_trace: Callable[[Trace], None] | None = None,
+    ) -> Session:
+        """A live session, under the model's own policy unless another is given. See stacl.stream.Session."""
+        chosen = self._policy(reading)
+        return Session(self, chosen, beam=beam, early_end=early_end, segment=segment, on_trace=on_trace)
 
-    def translate(self, text: str, reading: str | Policy | None = None) -> str:
+    def interpret(
+        self, chunks: AsyncIterable[str | bytes], reading: str | Policy | None = None, *, segment: bool = True
+    ) -> AsyncIterator[Written]:
+        """`async for word in translator.interpret(chunks)`: text as it arrives in, words out as they may be said."""
+        return interpret(self.stream(reading, segment=segment), chunks)
+
+    def translate(self, text: str, reading: str | Policy | None = None, *, beam: int = 1) -> str:
         """The translation of a sentence, as a live session would have said it."""
-        return self.target_language.join(self.translate_lines([text], reading)[0].target)
+        return self.target_language.join(self.translate_lines([text], reading, beam=beam)[0].target)
 
     def translate_lines(
         self,
         lines: Sequence[str],
         reading: str | Policy | None = None,
         *,
+        beam: int = 1,
         early_end: bool = False,
         size: int = 64,
         progress: Callable[[int], None] | None = None,
@@ -55,12 +73,13 @@ class Translator:
         rules = Rules(self.target_pieces.ends_word, chosen, early_end)
         words = [self.source_language.split(line) for line in lines]
         pieces = [np.array(self.source_pieces.encode(sentence), dtype=np.int64) for sentence in words]
-        order = sorted(range(len(lines)), key=lambda i: len(pieces[i]))
-        traces: dict[int, Trace] = {}
+        # Nothing said, nothing to say: an empty line stays one, under every policy.
+        traces = {i: Trace(0, (), policy=str(chosen)) for i in range(len(lines)) if not words[i]}
+        order = sorted(set(range(len(lines))) - traces.keys(), key=lambda i: len(pieces[i]))
         for start in range(0, len(order), size):
             some = order[start : start + size]
             sources = Sources.of([pieces[i] for i in some], self.source_pieces.ends_word, chosen.unit)
-            for i, found in zip(some, decode(self.engine, sources, rules), strict=True):
+            for i, found in zip(some, decode(self.engine, sources, rules, beam), strict=True):
                 traces[i] = self._trace(words[i], pieces[i], found, chosen)
             if progress:
                 progress(start + len(some))

@@ -16,9 +16,6 @@ from __future__ import annotations
 import errno
 import hashlib
 import json
-import os
-import shutil
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +24,7 @@ from safetensors import SafetensorError, safe_open
 from safetensors.torch import load_file, save_file
 from torch import Tensor
 
+from stacl.atomic import remove, write_atomically
 from stacl.errors import UserError
 
 FORMAT = 1
@@ -39,51 +37,13 @@ def checksum(path: Path) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
-def _sync(path: Path) -> None:
-    handle = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
-
-
-def write_atomically(path: Path, write: Callable[[Path], None]) -> None:
-    """`write` fills a file or folder beside the path; only when it is whole and on the disk it takes the name.
-
-    A kill leaves the old one or the new one, never half of one. What an earlier kill left behind is removed.
-    """
-    path.parent.mkdir(parents=True, exist_ok=True)
-    partial = path.with_name(f".partial-{path.name}")
-    _remove(partial)
-    try:
-        write(partial)
-        for file in sorted(partial.rglob("*")) if partial.is_dir() else ():
-            _sync(file)
-        _sync(partial)
-        if path.is_dir():
-            _remove(path)
-        partial.replace(path)
-        _sync(path.parent)
-    except OSError as error:
-        _remove(partial)
-        if error.errno in (errno.ENOSPC, errno.EDQUOT):
-            raise UserError(f"the disk is full: {path} could not be saved; what was saved before is intact") from None
-        raise UserError(f"{path} could not be saved: {error.strerror or error}") from None
-    except SafetensorError as error:  # how safetensors reports a full disk
-        _remove(partial)
-        raise UserError(f"{path} could not be saved ({error}); what was saved before is intact") from None
-
-
-def _remove(path: Path) -> None:
-    if path.is_dir():
-        shutil.rmtree(path)
-    else:
-        path.unlink(missing_ok=True)
-
-
 def save_tensors(path: Path, tensors: dict[str, Tensor], metadata: dict[str, str] | None = None) -> None:
     # Tied weights are one tensor under two names; safetensors wants each by itself.
-    save_file({name: tensor.detach().contiguous().clone() for name, tensor in tensors.items()}, path, metadata)
+    try:
+        save_file({name: tensor.detach().contiguous().clone() for name, tensor in tensors.items()}, path, metadata)
+    except SafetensorError as error:  # how safetensors reports what the disk says
+        full = f"os error {errno.ENOSPC}" in str(error)
+        raise OSError(errno.ENOSPC if full else errno.EIO, str(error)) from None
 
 
 def load_tensors(path: Path) -> dict[str, Tensor]:
@@ -136,7 +96,7 @@ def save_checkpoint(
 
     write_atomically(folder / f"{progress['step']:08d}", write)
     for old in checkpoints(folder)[:-KEPT_CHECKPOINTS]:
-        _remove(old)
+        remove(old)
 
 
 def checkpoints(folder: Path) -> list[Path]:
@@ -198,10 +158,6 @@ def load_model_tensors(path: Path) -> dict[str, Tensor]:
     if tensors_checksum(tensors) != facts.get("checksum"):
         raise UserError(f"{path} is damaged: its weights do not have the checksum they were saved with")
     return tensors
-
-
-def write_text(path: Path, text: str) -> None:
-    path.write_text(text, encoding="utf-8")
 
 
 def average(paths: list[Path]) -> dict[str, Tensor]:

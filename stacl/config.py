@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any, get_args, get_origin, get_type_hints
 
 from stacl import plugins
+from stacl.atomic import write_text_atomically
 from stacl.errors import UserError, suggest
 from stacl.policies.base import policy
 
@@ -38,7 +39,7 @@ class DataSettings:
     valid_files: list[str] = _doc([], "instead of valid: your own text files, [source, target]")
     root: str = _doc("", "folder where named corpora lie; else the variable STACL_DATA")
     max_words: int = _doc(150, "pairs with more words on either side are dropped")
-    max_ratio: float = _doc(6.0, "pairs whose lengths in characters differ by more than this factor are dropped")
+    max_ratio: float = _doc(6.0, "pairs whose lengths in words differ by more than this factor are dropped")
     duplicates: bool = _doc(False, "keep pairs that stand in the corpus more than once")
 
 
@@ -141,7 +142,7 @@ def load(path: Path, changes: Sequence[str] = ()) -> Config:
 def save(config: Config, path: Path) -> None:
     import tomli_w
 
-    path.write_text(tomli_w.dumps(dataclasses.asdict(config)), encoding="utf-8")
+    write_text_atomically(path, tomli_w.dumps(dataclasses.asdict(config)))
 
 
 def check(config: Config) -> Config:

@@ -33,7 +33,7 @@ def module(folder: str, name: str) -> ModuleType:
     """The module that a name stands for; an unknown name is a user's mistake and gets a suggestion."""
     known = names(folder)
     if name not in known:
-        kind = folder.rstrip("s") if folder != "policies" else "policy"
+        kind = {"policies": "policy", "corpora": "corpus"}.get(folder, folder.rstrip("s"))
         raise UserError(f"no {kind} is called {name!r}{suggest(name, known)}")
     return importlib.import_module(f"stacl.{folder}.{name.replace('-', '_')}")
 

@@ -7,14 +7,14 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from stacl import api
+from stacl.atomic import write_atomically, write_text_atomically
 from stacl.batches import Encoded
-from stacl.checkpoint import write_atomically
 from stacl.config import Config
 from stacl.console import Progress
-from stacl.corpora.base import Concatenation, corpus
+from stacl.corpora.base import Corpus, corpus
 from stacl.corpora.files import Files
 from stacl.errors import UserError
-from stacl.filters import PairFilter
+from stacl.filters import PairFilter, filtered
 from stacl.languages import language
 from stacl.text import Subwords
 
@@ -45,8 +45,9 @@ def _make(config: Config, folder: Path, report: Callable[[str], None]) -> None:
     words = folder / "data" / "words.tsv"  # one pair a line, words set apart by spaces: cut once, read twice
     words.parent.mkdir(parents=True, exist_ok=True)
     with words.open("w", encoding="utf-8") as file:
-        for source, target in _training_pairs(config, report):
-            file.write(f"{source}\t{target}\n")
+        written = sum(file.write(f"{source}\t{target}\n") for source, target in _training_pairs(config, report))
+    if not written:
+        raise UserError("the corpus is empty: the filters (data.max_words, data.max_ratio) left no pair to train on")
     if not (folder / "vocabulary" / "source.model").exists():
         report(f"learning {config.text.vocabulary:,} pieces")
         write_atomically(folder / "vocabulary", lambda path: _learn(config, words, path))
@@ -55,7 +56,7 @@ def _make(config: Config, folder: Path, report: Callable[[str], None]) -> None:
     if not valid:
         raise UserError("the validation set is empty")
     text = "".join(f"{source}\t{target}\n" for source, target in valid)
-    write_atomically(folder / "data" / "valid.tsv", lambda path: path.write_text(text, encoding="utf-8") and None)
+    write_text_atomically(folder / "data" / "valid.tsv", text)
     write_atomically(folder / "data" / "valid", lambda path: _encode(path, _cut(config, valid), vocabularies))
     write_atomically(folder / "data" / "train", lambda path: _encode(path, _read(words), vocabularies))
     words.unlink()
@@ -64,12 +65,11 @@ def _make(config: Config, folder: Path, report: Callable[[str], None]) -> None:
 def _training_pairs(config: Config, report: Callable[[str], None]) -> Iterator[Pair]:
     """The words of every pair to train on, after the filters, which say what they dropped."""
     settings = config.data
+    found: Corpus
     if settings.train_files:
-        parts = [(Files(settings.source, settings.target, splits={"train": tuple(settings.train_files)}), 1)]
+        found = Files(settings.source, settings.target, splits={"train": tuple(settings.train_files)})
     else:
         found = corpus(settings.corpora, settings.source, settings.target, settings.root or None)
-        assert isinstance(found, Concatenation)
-        parts = list(found.parts)  # type: ignore[arg-type]
     keep = PairFilter(
         language(settings.source),
         language(settings.target),
@@ -78,11 +78,9 @@ def _training_pairs(config: Config, report: Callable[[str], None]) -> Iterator[P
         duplicates=settings.duplicates,
     )
     bar = Progress("pairs")
-    for part, repeat in parts:
-        for count, pair in enumerate(_cut(config, keep(part.open("train"))), start=1):
-            bar.update(count, part.name)
-            for _ in range(repeat):  # repeats are wanted copies, so they do not pass the filter again
-                yield pair
+    for count, pair in enumerate(_cut(config, filtered(found, "train", keep)), start=1):
+        bar.update(count)
+        yield pair
     bar.close()
     report(str(keep.report))
 

@@ -1,63 +1,58 @@
-"""A live session: source words in, whole target words out, never taken back.
-
-The session owns all state of its sentence; the weights belong to everybody.
-"""
+"""A live session: source words in, whole target words out, never taken back, for a sentence or for hours."""
 
 from __future__ import annotations
 
-import bisect
+import asyncio
 import copy
-import time
 from collections import deque
-from dataclasses import dataclass
+from collections.abc import AsyncIterable, AsyncIterator, Callable
 from types import TracebackType
 from typing import TYPE_CHECKING
 
-import numpy as np
-
-from stacl.policies.base import Action, Policy
-from stacl.search import Hypothesis, Rules
-from stacl.text import BEGIN, END
+from stacl.errors import UserError
+from stacl.policies.base import Policy, policy
+from stacl.segment import SENTENCE_END, Segmenter
+from stacl.sentence import Sentence, Written
 from stacl.trace import Trace
+from stacl.words import LINE_END, WordReader
 
 if TYPE_CHECKING:
     from stacl.api import Translator
 
-
-@dataclass(frozen=True)
-class Written:
-    """A target word, said for good."""
-
-    text: str
-    delay: int  # g(t): source units read when it was decided, the end not counted
-    seconds: float  # since the session began
+KEPT_TRACES = 100  # of finished sentences; `on_trace` gets every one, so that hours of speech need no memory
 
 
 class Session:
-    """One sentence, translated while it arrives.
+    """One listener's stream.
 
-    `read(word)` takes the next source word and returns the words that may now be said; `close()` says that the source
-    has ended and returns the rest.
+    `read(word)` takes the next source word and returns the words that may now be said; `end()` says that a sentence
+    has ended, `close()` that the source has; both return the rest. `feed(chunk)` takes raw text or bytes instead, in
+    chunks of any size: a line feed ends a sentence.
+
+    With `segment`, sentences are also cut at their punctuation while they arrive, which a stream without line ends
+    needs. Without it one session is one sentence until `end()`, as in batched decoding.
     """
 
-    def __init__(self, translator: Translator, policy: Policy, early_end: bool = False) -> None:
+    def __init__(
+        self,
+        translator: Translator,
+        reading: Policy,
+        *,
+        beam: int = 1,
+        early_end: bool = False,
+        segment: bool = False,
+        on_trace: Callable[[Trace], None] | None = None,
+    ) -> None:
+        if beam < 1:
+            raise UserError(f"a beam has at least one branch, not {beam}")
         self.translator = translator
-        self.policy = policy.settled()
-        self._rules = Rules(translator.target_pieces.ends_word, self.policy, early_end)
-        self._state = translator.engine.start()
-        self._hypothesis = Hypothesis()
-        self._arrived: deque[list[int]] = deque()  # units that came and were not read yet, each as its pieces
-        self._previous = BEGIN
-        self._word: list[int] = []  # pieces of the word that is not finished yet
-        self._read = 0  # units read, the end counted
-        self._ended = False  # the end has been read
+        self.policy = reading.settled()
+        self.traces: deque[Trace] = deque(maxlen=KEPT_TRACES)
+        self._beam, self._early_end, self._on_trace = beam, early_end, on_trace
+        self._segmenter = Segmenter(translator.source_language) if segment else None
+        self._reader = WordReader(translator.source_language)
         self._closed = False
-        self._source: list[str] = []
-        self._word_ends: list[int] = []  # source pieces up to the end of each word
-        self._written: list[Written] = []
-        self._read_times: list[float] = []
-        self._begin = time.perf_counter()
-        self._computing = 0.0
+        self._sentence = self._begin(0)
 
     def __enter__(self) -> Session:
         return self
@@ -65,97 +60,87 @@ class Session:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        return None
+        self._closed = True
 
     def read(self, word: str) -> list[Written]:
         """Hear one more source word; the target words that may now be said."""
-        if self._closed:
-            raise ValueError("this session is closed: a new sentence needs a new session")
-        pieces = list(self.translator.source_pieces.encode_word(word))
-        self._source.append(word)
-        self._word_ends.append(len(pieces) + (self._word_ends[-1] if self._word_ends else 0))
-        self._read_times.append(time.perf_counter() - self._begin)
-        self._arrived += [pieces] if self.policy.unit == "word" else [[piece] for piece in pieces]
-        return self._go_on()
+        self._check_open()
+        if not self._segmenter:
+            return self._sentence.read(word)
+        said: list[Written] = []
+        for item in self._segmenter.feed(word):
+            said += self._finish() if item is SENTENCE_END else self._sentence.read(item)
+        return said
+
+    def feed(self, chunk: str | bytes) -> list[Written]:
+        """Hear text as it arrives; a chunk may end inside a word, or inside a character."""
+        self._check_open()
+        said: list[Written] = []
+        for event in self._reader.feed(chunk):
+            said += self.end() if event is LINE_END else self.read(event)
+        return said
+
+    def end(self) -> list[Written]:
+        """Hear that the sentence has ended; its rest. The session goes on with the next."""
+        self._check_open()
+        if self._segmenter:
+            self._segmenter.end()
+        return self._finish()
 
     def close(self) -> list[Written]:
         """Hear that the source has ended; the rest of the translation."""
         if self._closed:
             return []
+        said: list[Written] = []
+        for event in self._reader.close():
+            said += [] if event is LINE_END else self.read(event)
+        said += self.end()
         self._closed = True
-        self._arrived.append([END])
-        return self._go_on()
+        return said
+
+    def change(self, reading: str | Policy) -> list[Written]:
+        """Go on under another policy, from the next word on: the listener moves the latency slider."""
+        self._check_open()
+        wanted = policy(reading).settled()
+        said = self._sentence.change(wanted)
+        self.policy = wanted
+        return said
 
     def copy(self) -> Session:
-        """Another session that is exactly as far as this one. Model states are values, so they may be shared."""
+        """Another session that is exactly as far as this one, and goes its own way from here."""
         twin = copy.copy(self)
-        twin._hypothesis = copy.deepcopy(self._hypothesis)
-        for name in ("_arrived", "_word", "_source", "_word_ends", "_written", "_read_times"):
-            setattr(twin, name, copy.copy(getattr(self, name)))
+        twin._sentence = self._sentence.copy()
+        twin._segmenter, twin._reader = copy.deepcopy((self._segmenter, self._reader))
+        twin.traces = self.traces.copy()
         return twin
 
     @property
     def trace(self) -> Trace:
-        """What has happened so far."""
-        return Trace(
-            source_length=len(self._source),
-            delays=tuple(word.delay for word in self._written),
-            source=tuple(self._source),
-            target=tuple(word.text for word in self._written),
-            unit="word",
-            read_times=tuple(self._read_times),
-            write_times=tuple(word.seconds for word in self._written),
-            policy=str(self.policy),
-            compute_seconds=self._computing,
-        )
+        """Of the present sentence, or of the last one if none has begun since."""
+        return self.traces[-1] if self.traces and not self._sentence.begun else self._sentence.trace
 
-    def _go_on(self) -> list[Written]:
-        """Read and write until the policy wants a unit that has not come yet."""
-        began = time.perf_counter()
-        said = len(self._written)
-        while not self._hypothesis.ended and self._step():
-            pass
-        self._computing += time.perf_counter() - began
-        return self._written[said:]
+    def _finish(self) -> list[Written]:
+        if not self._sentence.begun:
+            return []
+        said = self._sentence.close()
+        self.traces.append(self._sentence.trace)
+        if self._on_trace:
+            self._on_trace(self.traces[-1])
+        self._sentence = self._begin(self._sentence.number + 1)
+        return said
 
-    def _step(self) -> bool:
-        """One READ or one piece written; False if the next thing to do is to wait for the speaker."""
-        hypothesis = self._hypothesis
-        if hypothesis.between(self.policy.unit):
-            action = self._rules.action(self._read, hypothesis.units, self._ended)
-            if action is Action.READ:
-                if not self._arrived:
-                    return False
-                self._take(self._arrived.popleft())
-                return True
-        self._write()
-        return True
+    def _begin(self, number: int) -> Sentence:
+        return Sentence(self.translator, self.policy, beam=self._beam, early_end=self._early_end, number=number)
 
-    def _take(self, unit: list[int]) -> None:
-        self._state = self.translator.engine.read(self._state, np.array([unit]))
-        self._read += 1
-        self._ended = unit == [END]
+    def _check_open(self) -> None:
+        if self._closed:
+            raise ValueError("this session is closed: what comes now needs a new one")
 
-    def _write(self) -> None:
-        self._state, logits = self.translator.engine.write(self._state, np.array([self._previous]))
-        self._rules.restrict(logits[0], self._hypothesis, self._read, self._ended)
-        piece = int(logits[0].argmax())
-        finished = self._hypothesis.add(piece, self._read, self._rules.ends_word, self.policy.unit)
-        self._previous = piece
-        if piece != END:
-            self._word.append(piece)
-        if finished:
-            self._say()
 
-    def _say(self) -> None:
-        text = self.translator.target_pieces.decode_word(self._word)
-        self._word = []
-        if text:
-            self._written.append(Written(text, self._heard_words(), time.perf_counter() - self._begin))
-
-    def _heard_words(self) -> int:
-        """Source words of which something was read: a word that was begun has told something already."""
-        heard = self._read - int(self._ended)
-        if self.policy.unit == "word" or not heard:
-            return heard
-        return min(bisect.bisect_left(self._word_ends, heard) + 1, len(self._source))
+async def interpret(session: Session, chunks: AsyncIterable[str | bytes]) -> AsyncIterator[Written]:
+    """The session as an asynchronous iterator for servers: computing happens outside the event loop."""
+    async for chunk in chunks:
+        for word in await asyncio.to_thread(session.feed, chunk):
+            yield word
+    for word in await asyncio.to_thread(session.close):
+        yield word

@@ -20,6 +20,7 @@ from typing import Any
 import torch
 
 from stacl import api, checkpoint, optim
+from stacl.atomic import write_atomically, write_text_atomically
 from stacl.batches import Batch, Encoded, collate, epoch_batches
 from stacl.config import Config
 from stacl.console import Progress, duration
@@ -29,6 +30,7 @@ from stacl.masks import reading
 from stacl.models.base import Model
 from stacl.policies.base import policy
 from stacl.prepare import Prepared
+from stacl.text import PAD
 from stacl.validate import Figures, validate
 
 
@@ -62,6 +64,7 @@ class Trainer:
         self.precision = choose_precision(self.settings.precision, self.device)
         self.scaler = torch.amp.GradScaler(self.device.type, enabled=self.precision is torch.float16)
         self.position = Position()
+        self.tally = Tally()
 
     def resume(self) -> bool:
         """Go to where the newest checkpoint is; False if there is none."""
@@ -70,29 +73,30 @@ class Trainer:
             return False
         progress = checkpoint.load_checkpoint(saved[-1], self.model, self.optimizer)
         self.scaler.load_state_dict(progress.pop("scaler"))
+        self.tally = Tally(**progress.pop("tally"))
         self.position = Position(**progress)
+        self.position.finished = self._reason_to_stop()  # the limits may have been raised since
         return True
 
     def fit(self) -> Position:
         """Train until there is a reason to stop."""
         settings, here = self.settings, self.position
         log = Log(self.folder, here.step)
-        bar = Progress("step", settings.steps, here.step)
-        began, before = time.monotonic(), here.seconds
-        tally = Tally()
+        bar = Progress("step", self._expected_steps(), here.step)
+        clock = Clock(here)
         for batches in self._updates():
-            tally.add(self._update(batches), here, optim.rate_at(here.step, settings))
-            here.seconds = before + time.monotonic() - began
-            bar.update(here.step, tally.note())
+            self.tally.add(*self._update(batches))
+            clock.count(batches)
+            bar.update(here.step, f"epoch {here.epoch}, loss {self.tally.means()['train_loss']:.3f}, {clock.speed()}")
             validated = here.step % settings.validate_every == 0 or self._reason_to_stop()
             if validated:
                 figures = self._validate()
-                log.write(tally.close() | dataclasses.asdict(figures) | {"best": here.best_step == here.step})
+                log.write(self._entry(figures))
                 bar.say(summary(here, figures))
-                tally = Tally()
+                self.tally = Tally()
                 here.finished = self._reason_to_stop()
             if validated or here.step % settings.save_every == 0:
-                here.seconds = before + time.monotonic() - began
+                clock.stop()
                 self.save()
             if here.finished:
                 bar.say(f"finished: {here.finished}; best model from step {here.best_step}, {duration(here.seconds)}")
@@ -101,8 +105,23 @@ class Trainer:
         log.close()
         return here
 
+    def _entry(self, figures: Figures) -> dict[str, Any]:
+        """One line of the log."""
+        here = self.position
+        where = {"step": here.step, "epoch": here.epoch, "rate": optim.rate_at(here.step, self.settings)}
+        best = {"best": here.best_step == here.step, "seconds": round(here.seconds, 1)}
+        return where | self.tally.means() | dataclasses.asdict(figures) | best
+
+    def _expected_steps(self) -> int:
+        """Updates if nothing stops the run early."""
+        settings = self.settings
+        batches = len(epoch_batches(self.prepared.train.lengths, settings.budget, settings.seed, 0))
+        by_epochs = settings.epochs * math.ceil(batches / settings.accumulate)
+        return min(settings.steps, by_epochs or settings.steps)
+
     def save(self) -> None:
-        progress = dataclasses.asdict(self.position) | {"scaler": self.scaler.state_dict()}
+        more = {"scaler": self.scaler.state_dict(), "tally": dataclasses.asdict(self.tally)}
+        progress = dataclasses.asdict(self.position) | more
         checkpoint.save_checkpoint(self.folder / "checkpoints", self.model, self.optimizer, progress)
 
     def _updates(self) -> Iterator[list[Batch]]:
@@ -155,7 +174,7 @@ class Trainer:
         here, settings = self.position, self.settings
         snapshots = self.folder / "snapshots"
         name = snapshots / f"{here.step:08d}.safetensors"
-        checkpoint.write_atomically(name, lambda path: checkpoint.save_tensors(path, self.model.state_dict()))
+        write_atomically(name, lambda path: checkpoint.save_tensors(path, self.model.state_dict()))
         kept = sorted(path for path in snapshots.glob("[0-9]*.safetensors") if path <= name)[-settings.average :]
         for old in snapshots.glob("*.safetensors"):
             if old not in kept:
@@ -183,30 +202,42 @@ class Trainer:
         return ""
 
 
+@dataclass
 class Tally:
-    """Sums between two validations."""
+    """Sums since the last validation. Saved with every checkpoint, so that the log does not show a kill."""
 
-    def __init__(self) -> None:
-        self.surprise, self.positions, self.updates, self.norm = 0.0, 0, 0, 0.0
-        self.begin = time.monotonic()
-        self.facts: dict[str, Any] = {}
+    surprise: float = 0.0
+    positions: int = 0
+    updates: int = 0
+    gradient: float = 0.0
 
-    def add(self, update: tuple[float, int, float], here: Position, rate: float) -> None:
-        surprise, positions, norm = update
+    def add(self, surprise: float, positions: int, gradient: float) -> None:
         self.surprise += surprise
         self.positions += positions
         self.updates += 1
-        self.norm += norm
-        self.facts = {"step": here.step, "epoch": here.epoch, "rate": rate, "seconds": round(here.seconds, 1)}
+        self.gradient += gradient
 
-    def note(self) -> str:
-        speed = self.positions / max(1e-9, time.monotonic() - self.begin)
-        return f"epoch {self.facts['epoch']}, loss {self.surprise / self.positions:.3f}, {speed:,.0f} target pieces/s"
+    def means(self) -> dict[str, float]:
+        return {"train_loss": self.surprise / self.positions, "gradient": self.gradient / self.updates}
 
-    def close(self) -> dict[str, Any]:
-        speed = self.positions / max(1e-9, time.monotonic() - self.begin)
-        means = {"train_loss": self.surprise / self.positions, "gradient": self.norm / self.updates}
-        return self.facts | means | {"target_pieces_per_second": round(speed)}
+
+class Clock:
+    """Time trained, over all sessions of a run, and the speed of this one."""
+
+    def __init__(self, here: Position) -> None:
+        self.here, self.before = here, here.seconds
+        self.begin = time.monotonic()
+        self.pieces = 0
+
+    def count(self, batches: list[Batch]) -> None:
+        self.pieces += sum(int(batch.real.sum()) + int((batch.source != PAD).sum()) for batch in batches)
+        self.stop()
+
+    def stop(self) -> None:
+        self.here.seconds = self.before + time.monotonic() - self.begin
+
+    def speed(self) -> str:
+        return f"{self.pieces / max(1e-9, time.monotonic() - self.begin):,.0f} pieces/s"
 
 
 class Log:
@@ -220,7 +251,7 @@ class Log:
                 with contextlib.suppress(ValueError):  # a kill may have cut the last line
                     if json.loads(line)["step"] <= step:
                         kept.append(line + "\n")
-        checkpoint.write_atomically(self.path, lambda path: checkpoint.write_text(path, "".join(kept)))
+        write_text_atomically(self.path, "".join(kept))
         self._board = _tensorboard(folder)
 
     def write(self, entry: dict[str, Any]) -> None:

@@ -11,10 +11,12 @@ weights. --fields prints every field of a config with its default and what it me
 from __future__ import annotations
 
 import argparse
+import dataclasses
 import sys
 from pathlib import Path
 
 from stacl import config
+from stacl.atomic import remove
 from stacl.errors import UserError
 
 
@@ -60,25 +62,28 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _settings(args: argparse.Namespace, folder: Path) -> config.Config:
-    """The given config, or the one of the run that is resumed."""
+    """The given config, or, resuming, the one of the run with changes that do not make it another run."""
     own = folder / "config.toml"
-    if args.resume and own.exists():
-        saved = config.load(own, args.set)
-        if args.config is not None and config.load(args.config, args.set) != saved:
-            raise UserError(f"{args.config} is not what {folder} was begun with; resume without it, or use another --out")
-        return saved
-    if args.config is None:
-        raise UserError(f"{folder} is no run folder: it has no config.toml")
-    return config.load(args.config, args.set)
+    if not (args.resume and own.exists()):
+        if args.config is None:
+            raise UserError(f"{folder} is no run folder: it has no config.toml")
+        return config.load(args.config, args.set)
+    begun = config.load(own)
+    wanted = config.load(args.config or own, args.set)
+    for section in ("data", "text", "model"):
+        old, new = dataclasses.asdict(getattr(begun, section)), dataclasses.asdict(getattr(wanted, section))
+        old.pop("root", None), new.pop("root", None)  # the encoded corpus lies in the run folder
+        changed = [name for name in old if old[name] != new[name]]
+        if changed:
+            raise UserError(f"{folder} was begun with another {section}.{changed[0]}; --out RUN begins a new run")
+    return wanted
 
 
 def _claim(folder: Path, settings: config.Config, resume: bool) -> None:
-    """A new run never overwrites an old one."""
-    own = folder / "config.toml"
-    if own.exists() and not resume:
+    """A new run never overwrites an old one; what a failed beginning left behind is no run."""
+    begun = (folder / "data" / "train").exists()
+    if begun and not resume:
         raise UserError(f"{folder} holds a run already; --resume goes on with it, --out RUN begins another")
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        config.save(settings, own)
-    except OSError as error:
-        raise UserError(f"{folder} cannot be written: {error.strerror}") from None
+    if not begun:
+        remove(folder / "vocabulary")
+    config.save(settings, folder / "config.toml")

@@ -1,0 +1,58 @@
+"""Files that are there whole or not at all, whatever happens meanwhile."""
+
+from __future__ import annotations
+
+import errno
+import os
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+from stacl.errors import UserError
+
+
+def write_atomically(path: Path, write: Callable[[Path], None]) -> None:
+    """`write` fills a file or folder beside the path; only when it is whole and on the disk it takes the name.
+
+    A kill leaves the old one or the new one, never half of one. What an earlier kill left behind is removed.
+    """
+    partial = path.with_name(f".partial-{path.name}")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        remove(partial)
+        write(partial)
+        for file in sorted(partial.rglob("*")) if partial.is_dir() else ():
+            _sync(file)
+        _sync(partial)
+        if path.is_dir():
+            remove(path)
+        partial.replace(path)
+        _sync(path.parent)
+    except OSError as error:
+        remove(partial)
+        if error.errno in (errno.ENOSPC, errno.EDQUOT):
+            raise UserError(f"the disk is full: {path} could not be saved; what was saved before is intact") from None
+        raise UserError(f"{path} could not be saved: {error.strerror or error}") from None
+
+
+def write_text_atomically(path: Path, text: str) -> None:
+    def write(partial: Path) -> None:
+        partial.write_text(text, encoding="utf-8")
+
+    write_atomically(path, write)
+
+
+def remove(path: Path) -> None:
+    """A file or a folder with all that is in it; nothing if there is none."""
+    if path.is_dir():
+        shutil.rmtree(path)
+    else:
+        path.unlink(missing_ok=True)
+
+
+def _sync(path: Path) -> None:
+    handle = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)

@@ -1,0 +1,175 @@
+"""One sentence, translated while it arrives: the state machine below a session."""
+
+from __future__ import annotations
+
+import bisect
+import copy
+import time
+from collections import deque
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from stacl.beam import Tail, finish
+from stacl.errors import UserError
+from stacl.policies.base import Action, Policy
+from stacl.rules import Hypothesis, Rules
+from stacl.text import BEGIN, END
+from stacl.trace import Trace
+
+if TYPE_CHECKING:
+    from stacl.api import Translator
+
+
+@dataclass(frozen=True)
+class Written:
+    """A target word, said for good."""
+
+    text: str
+    delay: int  # g(t): source words of this sentence read when it was decided
+    seconds: float  # since the sentence began
+    gap: str = ""  # what stands between it and the word before it: a space, or nothing
+    sentence: int = 0  # number of its sentence in the session
+
+
+class Sentence:
+    """Reads and writes as the policy decides. All state of the sentence is here; the weights belong to everybody."""
+
+    def __init__(
+        self, translator: Translator, policy: Policy, *, beam: int = 1, early_end: bool = False, number: int = 0
+    ) -> None:
+        self.translator, self.policy, self.number = translator, policy, number
+        self._beam, self._early_end = beam, early_end
+        self._rules = Rules(translator.target_pieces.ends_word, policy, early_end)
+        self._state = translator.engine.start()
+        self._hypothesis = Hypothesis()
+        self._arrived: deque[list[int]] = deque()  # units that came and were not read yet, each as its pieces
+        self._previous = BEGIN
+        self._word: list[int] = []  # pieces of the word that is not finished yet
+        self._read = 0  # units read, the end counted
+        self._pieces_read = 0
+        self._ended = False  # the end has been read
+        self._source: list[str] = []
+        self._word_ends: list[int] = []  # source pieces up to the end of each word
+        self._written: list[Written] = []
+        self._read_times: list[float] = []
+        self._begin = time.perf_counter()
+        self._computing = 0.0
+
+    def read(self, word: str) -> list[Written]:
+        """Hear one more source word; the target words that may now be said."""
+        pieces = list(self.translator.source_pieces.encode_word(word))
+        self._source.append(word)
+        self._word_ends.append(len(pieces) + (self._word_ends[-1] if self._word_ends else 0))
+        self._read_times.append(time.perf_counter() - self._begin)
+        self._arrived += [pieces] if self.policy.unit == "word" else [[piece] for piece in pieces]
+        return self._go_on()
+
+    def close(self) -> list[Written]:
+        """Hear that the source has ended; the rest of the translation."""
+        self._arrived.append([END])
+        return self._go_on()
+
+    def change(self, policy: Policy) -> list[Written]:
+        """Go on under another policy; what was said stays. What the new one allows at once is returned."""
+        if policy.unit != self.policy.unit:
+            raise UserError(f"within a sentence the unit stays {self.policy.unit}; {policy} counts in {policy.unit}")
+        self.policy = policy
+        self._rules = Rules(self.translator.target_pieces.ends_word, policy, self._early_end)
+        return self._go_on()
+
+    def copy(self) -> Sentence:
+        """Another one that is exactly as far. Engine states are values, so they may be shared."""
+        twin = copy.copy(self)
+        twin._hypothesis = self._hypothesis.copy()
+        for name in ("_arrived", "_word", "_source", "_word_ends", "_written", "_read_times"):
+            setattr(twin, name, copy.copy(getattr(self, name)))
+        return twin
+
+    @property
+    def begun(self) -> bool:
+        return bool(self._source)
+
+    @property
+    def trace(self) -> Trace:
+        """What has happened so far."""
+        return Trace(
+            source_length=len(self._source),
+            delays=tuple(word.delay for word in self._written),
+            source=tuple(self._source),
+            target=tuple(word.text for word in self._written),
+            unit="word",
+            read_times=tuple(self._read_times),
+            write_times=tuple(word.seconds for word in self._written),
+            policy=str(self.policy),
+            compute_seconds=self._computing,
+        )
+
+    def _go_on(self) -> list[Written]:
+        """Read and write until the policy wants a unit that has not come yet."""
+        began = time.perf_counter()
+        said = len(self._written)
+        while not self._hypothesis.ended and self._step():
+            pass
+        self._computing += time.perf_counter() - began
+        return self._written[said:]
+
+    def _step(self) -> bool:
+        """One READ or one piece written; False if the next thing to do is to wait for the speaker."""
+        hypothesis = self._hypothesis
+        if hypothesis.between(self.policy.unit):
+            action = self._rules.action(self._read, hypothesis.units, self._ended)
+            if action is Action.READ:
+                if not self._arrived:
+                    return False
+                self._take(self._arrived.popleft())
+                return True
+        if self._ended and self._beam > 1:
+            self._write_tail()
+        else:
+            self._write()
+        return True
+
+    def _take(self, unit: list[int]) -> None:
+        self._state = self.translator.engine.read(self._state, np.array([unit]))
+        self._read += 1
+        self._pieces_read += len(unit)
+        self._ended = unit == [END]
+
+    def _write(self) -> None:
+        self._state, logits = self.translator.engine.write(self._state, np.array([self._previous]))
+        self._rules.restrict(logits[0], self._hypothesis, self._read, self._ended)
+        piece = int(logits[0].argmax())
+        finished = self._hypothesis.add(piece, self._read, self._rules.ends_word, self.policy.unit)
+        self._previous = piece
+        self._show(piece, finished)
+
+    def _write_tail(self) -> None:
+        """All that is left, by beam search: the source is complete, so nobody waits for it."""
+        committed = len(self._hypothesis.pieces)
+        tail = Tail(self._hypothesis, self._previous, self._read, self._pieces_read)
+        self._hypothesis = finish(self.translator.engine, self._state, [tail], self._rules, self._beam)[0]
+        for piece in self._hypothesis.pieces[committed:]:
+            self._show(piece, bool(self._rules.ends_word[piece]))
+        self._show(END, bool(self._word))
+
+    def _show(self, piece: int, finishes_word: bool) -> None:
+        if piece != END:
+            self._word.append(piece)
+        if not finishes_word:
+            return
+        text = self.translator.target_pieces.decode_word(self._word)
+        self._word = []
+        if text:
+            previous = self._written[-1].text if self._written else None
+            gap = self.translator.target_language.gap(previous, text)
+            seconds = time.perf_counter() - self._begin
+            self._written.append(Written(text, self._heard_words(), seconds, gap, self.number))
+
+    def _heard_words(self) -> int:
+        """Source words of which something was read: a word that was begun has told something already."""
+        heard = self._read - int(self._ended)
+        if self.policy.unit == "word" or not heard:
+            return heard
+        return min(bisect.bisect_left(self._word_ends, heard) + 1, len(self._source))

@@ -1,0 +1,50 @@
+"""What several test files share: small runs, trained once a session."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+
+# Small enough that most of a run's time goes into starting Python and torch.
+QUICK = {
+    "text.vocabulary": 330,
+    "model.width": 32,
+    "model.inner": 64,
+    "model.heads": 2,
+    "model.encoder_layers": 1,
+    "model.decoder_layers": 1,
+    "train.threads": 1,
+}
+
+
+def stacl(*arguments: object, timeout: float = 300, **options) -> subprocess.CompletedProcess[str]:
+    """The command line, in a process of its own."""
+    command = [sys.executable, "-m", "stacl", *map(str, arguments)]
+    environment = os.environ | {"PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"}
+    return subprocess.run(command, capture_output=True, text=True, timeout=timeout, env=environment, **options)
+
+
+def changes(**more: object) -> list[str]:
+    """`--set` options from names with a double underscore for the dot: train__steps=60."""
+    settings = QUICK | {name.replace("__", "."): value for name, value in more.items()}
+    return [part for name, value in settings.items() for part in ("--set", f"{name}={value}")]
+
+
+@pytest.fixture(scope="session")
+def toy_config() -> Path:
+    return ROOT / "configs" / "toy.toml"
+
+
+@pytest.fixture(scope="session")
+def copy_run(tmp_path_factory, toy_config) -> Path:
+    """The toy task of `make demo`, learned: copy, one word behind."""
+    folder = tmp_path_factory.mktemp("runs") / "copy"
+    done = stacl("train", toy_config, "--out", folder, "--set", "train.threads=1", "--set", "train.steps=200")
+    assert done.returncode == 0, done.stderr
+    return folder

@@ -1,0 +1,85 @@
+"""Prove learning, not only shapes: what a policy allows is learned, what it forbids is not."""
+
+from __future__ import annotations
+
+import math
+import random
+
+import pytest
+import torch
+
+from stacl import api
+from stacl.batches import Encoded, collate
+from stacl.corpora.base import corpus
+from stacl.masks import reading
+from stacl.policies.base import policy
+from tests.conftest import stacl
+
+pytestmark = pytest.mark.slow
+WORDS = 12
+REVERSAL = f"reverse:vocabulary={WORDS},shortest=2,longest=6,pairs=20000,held_out=400"
+
+
+def reversal_run(folder, toy_config, policy: str, encoder: str, steps: int):
+    options = {
+        "data.corpora": f'["{REVERSAL}"]',
+        "data.duplicates": "true",
+        "policy": policy,
+        "text.vocabulary": 320,
+        "model.encoder": encoder,
+        "model.width": 64,
+        "model.inner": 128,
+        "train.steps": steps,
+        "train.validate_every": steps,
+        "train.threads": 1,
+    }
+    done = stacl(
+        "train", toy_config, "--out", folder, *(part for item in options.items() for part in ("--set", "=".join(map(str, item))))
+    )
+    assert done.returncode == 0, done.stderr
+    return api.load(folder)
+
+
+def test_copy_is_learned_one_word_behind(copy_run):
+    lines = [source for source, _ in corpus("copy").open("test")]
+    traces = api.load(copy_run).translate_lines(lines)
+    right = [" ".join(trace.target) == line for trace, line in zip(traces, lines, strict=True)]
+    assert sum(right) >= 0.95 * len(lines)
+    assert all(trace.delays == tuple(range(1, len(trace.source) + 1)) for trace, ok in zip(traces, right, strict=True) if ok)
+
+
+@pytest.mark.parametrize("encoder", ["prefix", "causal"])
+def test_reversal_is_learned_with_the_whole_sentence(tmp_path, toy_config, encoder):
+    translator = reversal_run(tmp_path / "run", toy_config, "full", encoder, 450)
+    pairs = list(corpus(REVERSAL).open("test"))
+    traces = translator.translate_lines([source for source, _ in pairs])
+    right = sum(" ".join(trace.target) == target for trace, (_, target) in zip(traces, pairs, strict=True))
+    assert right >= 0.8 * len(pairs)
+
+
+def test_reversal_is_not_learned_one_word_behind(tmp_path, toy_config):
+    """y_t = x_(n+1-t), and wait-1 has heard x_1 .. x_t: in the first half every hit above chance would be a leak."""
+    reversal_run(tmp_path / "run", toy_config, "wait-k:1", "causal", 300)
+    heard, unheard = teacher_forced(tmp_path / "run", "wait-k:1")
+    chance = 1 / WORDS
+    spread = math.sqrt(chance * (1 - chance) / len(unheard))
+    assert sum(unheard) / len(unheard) < chance + 4 * spread
+    # The model did learn: what it has heard it can say.
+    assert sum(heard) / len(heard) > 4 * chance
+
+
+def teacher_forced(folder, spec: str) -> tuple[list[bool], list[bool]]:
+    """Whether each word of the validation set was right, the words before given: of those heard, of those not."""
+    translator = api.load(folder)
+    data, pieces = Encoded(folder / "data" / "valid"), translator.target_pieces
+    heard, unheard = [], []
+    for index in range(len(data)):
+        batch = collate([data[index]], pieces.ends_word, pieces.ends_word, "word")
+        with torch.inference_mode():
+            logits = translator.engine.model(batch, reading(policy(spec), batch, random.Random(0)))[0]
+        right = logits.argmax(-1) == batch.target_out[0]
+        length = int(batch.source_lengths[0])
+        for word in range(1, length + 1):
+            all_pieces = bool(right[batch.target_units[0] == word].all())
+            (heard if length + 1 - word <= word else unheard).append(all_pieces)
+    return heard, unheard

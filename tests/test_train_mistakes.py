@@ -1,0 +1,162 @@
+"""What a user can get wrong around training: one clear line, exit code 2, and nothing that was saved is lost."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+
+import pytest
+
+from stacl.__main__ import main
+from stacl.checkpoint import checkpoints
+from tests.conftest import changes
+
+
+def complaint(capsys, *arguments: object) -> str:
+    """What stacl says when it refuses: one line on stderr, nothing on stdout."""
+    capsys.readouterr()
+    assert main([str(argument) for argument in arguments]) == 2
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert "Traceback" not in err
+    return err.splitlines()[-1]
+
+
+@pytest.fixture
+def quick(toy_config):
+    return toy_config, *changes(data__corpora='["copy:pairs=50,held_out=5"]', train__steps=4, train__validate_every=2)
+
+
+@pytest.fixture
+def trained(tmp_path, quick):
+    folder = tmp_path / "run"
+    assert main(["train", *map(str, quick), "--out", str(folder), "--set", "train.save_every=2"]) == 0
+    return folder
+
+
+def files(tmp_path, source: str, target: str):
+    (tmp_path / "a.de").write_text(source, encoding="utf-8")
+    (tmp_path / "a.en").write_text(target, encoding="utf-8")
+    (tmp_path / "own.toml").write_text(
+        f'[data]\nsource = "de"\ntarget = "en"\ntrain_files = ["{tmp_path}/a.de", "{tmp_path}/a.en"]\n'
+        f'valid_files = ["{tmp_path}/a.de", "{tmp_path}/a.en"]\n'
+    )
+    return tmp_path / "own.toml"
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ("train.stepz=3", "there is no train.stepz; did you mean steps?"),
+        ("trian.steps=3", "there is no trian; did you mean train?"),
+        ("train.steps=many", "train.steps must be a whole number, not 'many'"),
+        ("train.steps=0", "train.steps must be from 1"),
+        ("model.dropout=1.5", "model.dropout must be from 0.0 to 0.99"),
+        ("model.preset=huge", "one of tiny, small, base"),
+        ("model.encoder=causl", "one of causal, prefix"),
+        ("model.heads=3", "cannot be shared out among 3 heads"),
+        ("model.kind=lstm", "no model is called 'lstm'"),
+        ("policy=wait-k:0", "k must be a whole number from 1"),
+        ("policy=wait-k:-4", "k must be a whole number from 1"),
+        ("policy=wait-k:3,c=1", "c must be below 1"),
+        ("policy=wait", "no policy is called 'wait'"),
+        ("data.corpora=copi", "no corpus is called 'copi'"),
+        ("data.source=", "must say the languages"),
+        ("train.device=tpu", "must be auto, cpu or cuda"),
+        ("train", "--set takes section.field=value"),
+        ("text.vocabulary=60000", "does not hold 60000 different pieces; set text.vocabulary to at most"),
+        ("text.vocabulary=100", "must be from 300"),
+        ("data.max_words=1", "the corpus is empty"),
+    ],
+)
+def test_wrong_fields(tmp_path, capsys, quick, change, message):
+    said = complaint(capsys, "train", *quick, "--out", tmp_path / "run", "--set", change)
+    assert message in said
+    assert said.startswith("stacl train: ")
+
+
+def test_files_that_are_missing_misaligned_empty_or_not_text(tmp_path, capsys, quick):
+    config = files(tmp_path, "eins\nzwei\n", "one\n")
+    assert "lines" in complaint(capsys, "train", config, "--out", tmp_path / "r1")
+    config = files(tmp_path, "", "")
+    assert "empty" in complaint(capsys, "train", config, "--out", tmp_path / "r2")
+    config = files(tmp_path, "eins\n", "one\n")
+    (tmp_path / "a.de").write_bytes(b"sch\xf6n\n")
+    assert "line 1" in complaint(capsys, "train", config, "--out", tmp_path / "r3")
+    (tmp_path / "a.de").unlink()
+    assert "a.de" in complaint(capsys, "train", config, "--out", tmp_path / "r4")
+    assert "no config file" in complaint(capsys, "train", tmp_path / "absent.toml")
+    (tmp_path / "broken.toml").write_text("[train\n")
+    assert "not a readable TOML" in complaint(capsys, "train", tmp_path / "broken.toml")
+    assert "a config is needed" in complaint(capsys, "train")
+    assert "no run folder" in complaint(capsys, "train", "--resume", "--out", tmp_path / "nothing")
+
+
+def test_a_policy_that_decreases(tmp_path, capsys, quick):
+    (tmp_path / "mine.py").write_text("def down(t): return 9 - t\n")
+    said = complaint(capsys, "train", *quick, "--out", tmp_path / "run", "--set", f"policy={tmp_path}/mine.py:down")
+    assert "cannot unread" in said
+
+
+def test_a_failed_beginning_is_no_run(tmp_path, capsys, quick):
+    """After a mistake the same command with the mistake mended just works."""
+    complaint(capsys, "train", *quick, "--out", tmp_path / "run", "--set", "text.vocabulary=60000")
+    assert main(["train", *map(str, quick), "--out", str(tmp_path / "run")]) == 0
+
+
+def test_a_run_is_not_overwritten(trained, capsys, quick):
+    before = {path: path.stat().st_mtime_ns for path in trained.rglob("*") if path.is_file()}
+    assert "holds a run already" in complaint(capsys, "train", *quick, "--out", trained)
+    said = complaint(capsys, "train", "--resume", "--out", trained, "--set", "model.width=64")
+    assert "begun with another model.width" in said
+    assert before == {path: path.stat().st_mtime_ns for path in trained.rglob("*") if path.is_file()}
+
+
+def test_a_damaged_checkpoint_is_named_and_the_one_before_serves(trained, capsys):
+    older, newest = checkpoints(trained / "checkpoints")
+    weights = newest / "weights.safetensors"
+    content = bytearray(weights.read_bytes())
+    content[-5] ^= 1
+    weights.write_bytes(content)
+    said = complaint(capsys, "train", "--resume", "--out", trained)
+    assert f"{newest.name}/weights.safetensors is damaged; remove the folder" in said
+    shutil.rmtree(newest)
+    assert main(["train", "--resume", "--out", str(trained)]) == 0
+    assert "resumed" in capsys.readouterr().err
+    assert checkpoints(trained / "checkpoints")[-1].name == newest.name
+
+
+def test_foreign_and_truncated_checkpoints(trained, capsys, tmp_path):
+    newest = checkpoints(trained / "checkpoints")[-1]
+    state = json.loads((newest / "state.json").read_text())
+    (newest / "state.json").write_text(json.dumps(state | {"format": 99}))
+    assert "another version" in complaint(capsys, "train", "--resume", "--out", trained)
+    (newest / "state.json").write_text(json.dumps(state)[:40])
+    assert "is damaged, or is no checkpoint" in complaint(capsys, "train", "--resume", "--out", trained)
+
+
+def test_a_full_disk(tmp_path, capsys, quick):
+    """On a real file system with too little room: the last whole checkpoint is there and can be resumed from."""
+    if os.geteuid() != 0 or shutil.which("mount") is None:
+        pytest.skip("only root can mount a small file system to fill")
+    disk = tmp_path / "disk"
+    disk.mkdir()
+    mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=1500k", "tmpfs", disk], capture_output=True)
+    if mounted.returncode:
+        pytest.skip("no file system can be mounted here")
+    try:
+        folder = disk / "run"
+        short = [*map(str, quick), "--out", str(folder)]
+        assert main(["train", *short, "--set", "train.steps=2"]) == 0
+        free = shutil.disk_usage(disk).free
+        (disk / "ballast").write_bytes(b"x" * (free - 100_000))
+        resume = ["train", "--resume", "--out", str(folder), "--set", "train.steps=4"]
+        assert "the disk is full" in complaint(capsys, *resume)
+        assert [path.name for path in checkpoints(folder / "checkpoints")] == ["00000002"]
+        assert not list(folder.rglob(".partial*"))
+        (disk / "ballast").unlink()
+        assert main(resume) == 0
+    finally:
+        subprocess.run(["umount", disk], check=True)
