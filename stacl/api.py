@@ -27,8 +27,11 @@ if TYPE_CHECKING:
 class Translator:
     """A trained model with its vocabularies and languages."""
 
-    def __init__(self, settings: config.Config, engine: Engine, source: Subwords, target: Subwords) -> None:
+    def __init__(
+        self, settings: config.Config, engine: Engine, source: Subwords, target: Subwords, fingerprint: str = ""
+    ) -> None:
         self.settings = settings
+        self.fingerprint = fingerprint  # the checksum of the weights, for those who keep results
         self.engine = engine
         self.source_pieces, self.target_pieces = source, target
         self.source_language = language(settings.data.source)
@@ -117,8 +120,10 @@ def load(name: str | Path) -> Translator:
     from stacl import checkpoint
 
     model = build_model(settings, source, target)
-    checkpoint.load_weights(model, checkpoint.load_model_tensors(folder / "model.safetensors"), str(folder))
-    return Translator(settings, TorchEngine(model), source, target)
+    weights = folder / "model.safetensors"
+    checkpoint.load_weights(model, checkpoint.load_model_tensors(weights), str(folder))
+    fingerprint = checkpoint.model_facts(weights)["checksum"]
+    return Translator(settings, TorchEngine(model), source, target, fingerprint)
 
 
 def build_model(settings: config.Config, source: Subwords, target: Subwords) -> Model:

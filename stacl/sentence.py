@@ -59,6 +59,8 @@ class Sentence:
 
     def read(self, word: str) -> list[Written]:
         """Hear one more source word; the target words that may now be said."""
+        if not self._source:
+            self._begin = time.perf_counter()  # the clock runs from the first word, not from the silence before it
         pieces = list(self.translator.source_pieces.encode_word(word))
         self._source.append(word)
         self._word_ends.append(len(pieces) + (self._word_ends[-1] if self._word_ends else 0))

@@ -1,0 +1,157 @@
+"""Translate a test set under several policies and score it: the numbers of a quality-latency curve."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from stacl import __version__, logs
+from stacl.api import Translator
+from stacl.atomic import write_text_atomically
+from stacl.errors import UserError
+from stacl.metrics import Report, measure
+from stacl.policies.base import Policy
+from stacl.trace import Trace
+
+BLOCK = 512  # sentences decoded between two writes to the log: what an interruption can cost
+
+
+@dataclass(frozen=True)
+class Decoding:
+    """How the sentences are translated."""
+
+    policy: Policy
+    beam: int = 1
+    early_end: bool = False
+    live: bool = False  # one by one through live sessions, with the clock running
+
+    def signature(self) -> str:
+        parts = [
+            f"policy:{self.policy}",
+            f"policy-unit:{self.policy.unit}",
+            f"beam:{self.beam}",
+            f"early-end:{'allowed' if self.early_end else 'masked'}",
+            f"decoding:{'live' if self.live else 'batched'}",
+            f"version:{__version__}",
+        ]
+        return "|".join(parts)
+
+    def file_name(self) -> str:
+        name = f"{self.policy}" + (f"-beam{self.beam}" if self.beam > 1 else "") + ("-live" if self.live else "")
+        return re.sub(r"[^\w.=-]+", "-", name) + ".jsonl"
+
+
+def evaluate(
+    translator: Translator,
+    sources: Sequence[str],
+    references: Mapping[str, Sequence[str]],
+    decoding: Decoding,
+    *,
+    unit: str | None = None,
+    samples: int = 0,
+    out: Path | None = None,
+    progress: Callable[[int], None] = lambda done: None,
+) -> dict[str, Any]:
+    """Scores and signatures of one policy. With `out`, traces are kept there and an interrupted run goes on."""
+    blank = [number for number, line in enumerate(sources, start=1) if not line.strip()]
+    if blank:
+        raise UserError(f"line {blank[0]} of the source is empty: it has no latency; remove it from all files")
+    if not sources:
+        raise UserError("the source is empty: there is nothing to evaluate")
+    traces = list(_decoded(translator, sources, decoding, out, progress))
+    # Chinese output has no words that everybody agrees on: its latency is counted in characters.
+    spaced = translator.target_language.spaced
+    report = measure(
+        traces,
+        references,
+        unit=unit or ("word" if spaced else "char"),
+        tokenize="13a" if spaced else translator.target_language.code,
+        samples=samples,
+        hypotheses=[translator.target_language.join(trace.target) for trace in traces],
+        sources=sources,
+    )
+    return _result(report, decoding, traces)
+
+
+def _result(report: Report, decoding: Decoding, traces: list[Trace]) -> dict[str, Any]:
+    found = {"policy": str(decoding.policy)} | report.as_dict()
+    found["signatures"] = {"decoding": decoding.signature()} | found["signatures"]
+    found["degenerate"] = {
+        "empty": sum(not trace.target for trace in traces),
+        "loops": sum(loops(trace.target) for trace in traces),
+    }
+    return found
+
+
+def loops(words: Sequence[str], times: int = 4) -> bool:
+    """Whether the same one to four words come `times` times in a row: a model that has lost the thread.
+
+    >>> loops("the man the man the man the man".split()), loops("a very very good day".split())
+    (True, False)
+    """
+    for size in range(1, 5):
+        for start in range(len(words) - size * times + 1):
+            block = words[start : start + size]
+            if all(words[start + size * n : start + size * (n + 1)] == block for n in range(1, times)):
+                return True
+    return False
+
+
+def _decoded(
+    translator: Translator, sources: Sequence[str], decoding: Decoding, out: Path | None, progress: Callable[[int], None]
+) -> Iterator[Trace]:
+    done = 0
+    if out is not None:
+        for trace in _earlier(translator, sources, decoding, out):
+            done += 1
+            yield trace
+    for start in range(done, len(sources), BLOCK):
+        block = sources[start : start + BLOCK]
+
+        def count(finished: int, before: int = start) -> None:
+            progress(before + finished)
+
+        traces = _translate(translator, block, decoding, count)
+        if out is not None:
+            with (out / decoding.file_name()).open("a", encoding="utf-8") as file:
+                file.writelines(trace.to_json() + "\n" for trace in traces)
+        yield from traces
+
+
+def _translate(
+    translator: Translator, lines: Sequence[str], decoding: Decoding, progress: Callable[[int], None]
+) -> list[Trace]:
+    if not decoding.live:
+        return translator.translate_lines(
+            lines, decoding.policy, beam=decoding.beam, early_end=decoding.early_end, progress=progress
+        )
+    traces = []
+    for number, line in enumerate(lines, start=1):
+        session = translator.stream(decoding.policy, beam=decoding.beam, early_end=decoding.early_end)
+        for word in translator.source_language.split(line):
+            session.read(word)
+        session.close()
+        traces.append(session.trace)
+        progress(number)
+    return traces
+
+
+def _earlier(translator: Translator, sources: Sequence[str], decoding: Decoding, out: Path) -> Iterator[Trace]:
+    """Traces of an interrupted evaluation, if it was of the same model, text and decoding; else begin anew."""
+    out.mkdir(parents=True, exist_ok=True)
+    log = out / decoding.file_name()
+    described = out / (decoding.file_name() + ".about.json")
+    about = {"decoding": decoding.signature(), "model": translator.fingerprint, "sentences": len(sources)}
+    if log.exists() and described.exists() and json.loads(described.read_text(encoding="utf-8")) == about:
+        whole = [line for line in log.read_text(encoding="utf-8").splitlines(keepends=True) if line.endswith("\n")]
+        same = list(logs.read(log, "trace")) if whole else []
+        split = translator.source_language.split
+        if all(trace.source == tuple(split(line)) for trace, line in zip(same, sources, strict=False)):
+            yield from same[: len(sources)]
+            return
+    write_text_atomically(described, json.dumps(about))
+    log.unlink(missing_ok=True)

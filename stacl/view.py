@@ -1,0 +1,94 @@
+"""The live view on a terminal: the source above, the translation below, and how far it lags behind."""
+
+from __future__ import annotations
+
+import shutil
+import sys
+import unicodedata
+from typing import TextIO
+
+from stacl.languages import Language
+
+_DIM, _PLAIN, _BOLD = "\x1b[2m", "\x1b[0m", "\x1b[1m"
+
+
+def columns(text: str) -> int:
+    """Cells that a text takes on a terminal: Chinese characters take two."""
+    return sum(0 if unicodedata.combining(c) else 2 if unicodedata.east_asian_width(c) in "WF" else 1 for c in text)
+
+
+def tail(text: str, width: int) -> str:
+    """The end of a text, as much as fits."""
+    if columns(text) <= width:
+        return text
+    while text and columns(text) > width - 1:
+        text = text[1:]
+    return "…" + text
+
+
+class TerminalView:
+    """Two lines that are written anew with every word; a finished sentence stays where it is."""
+
+    def __init__(self, source: Language, target: Language, out: TextIO = sys.stdout) -> None:
+        self._source, self._target, self._out = source, target, out
+        self._heard: list[str] = []
+        self._said: list[str] = []
+        self._typing = ""
+        self._drawn = False
+
+    def typing(self, text: str) -> None:
+        """The letters of a word that is not finished yet."""
+        self._typing = text
+        self._draw()
+
+    def heard(self, word: str) -> None:
+        self._heard.append(word)
+        self._typing = ""
+        self._draw()
+
+    def said(self, word: str) -> None:
+        self._said.append(word)
+        self._draw()
+
+    def end(self) -> None:
+        if self._heard or self._said:
+            self._draw(finished=True)
+            self._out.write("\n\n")
+            self._out.flush()
+        self._heard, self._said, self._typing, self._drawn = [], [], "", False
+
+    def _draw(self, finished: bool = False) -> None:
+        width = max(20, shutil.get_terminal_size().columns - 1)
+        source = self._source.join([*self._heard, self._typing] if self._typing else self._heard)
+        lag = len(self._heard) - len(self._said)
+        note = "" if finished or lag <= 0 else f"  {lag} word{'s' if lag != 1 else ''} behind"
+        back = "\x1b[1A\r" if self._drawn else ""
+        above = f"{_DIM}{tail(source, width)}{_PLAIN}"
+        below = f"{_BOLD}{tail(self._target.join(self._said), width - len(note))}{_PLAIN}{_DIM}{note}{_PLAIN}"
+        self._out.write(f"{back}\x1b[2K{above}\n\x1b[2K{below}")
+        self._out.flush()
+        self._drawn = True
+
+
+class PlainView:
+    """Piped: each word is written and flushed at once; a line out for a line in."""
+
+    def __init__(self, target: Language, out: TextIO = sys.stdout) -> None:
+        self._target, self._out = target, out
+        self._last: str | None = None
+
+    def typing(self, text: str) -> None:
+        pass
+
+    def heard(self, word: str) -> None:
+        pass
+
+    def said(self, word: str) -> None:
+        self._out.write(self._target.gap(self._last, word) + word)
+        self._out.flush()
+        self._last = word
+
+    def end(self) -> None:
+        self._out.write("\n")
+        self._out.flush()
+        self._last = None
