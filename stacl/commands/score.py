@@ -1,0 +1,190 @@
+"""Score a log of read/write decisions: latency, and with references quality.
+
+FILE is a log of any system: read/write strings (0 or R, 1 or W), our traces, or SimulEval's instances.log
+(or the folder that holds it); the format is guessed. Every number is printed with the signature that says
+how it was made.
+
+  stacl score paths.txt
+  stacl score traces.jsonl --reference ref1.en ref2.en --intervals
+  stacl score simuleval-output/instances.log --json
+  stacl score ours.jsonl --baseline theirs.jsonl --reference ref.en
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+from stacl import logs
+from stacl.errors import UserError
+from stacl.metrics import Report, measure
+from stacl.metrics.comet import DEFAULT_MODEL
+from stacl.significance import SAMPLES, paired_p_value, paired_quality
+from stacl.trace import UNITS, Trace
+
+EXPORTS = {".rw": "rw", ".txt": "rw", ".jsonl": "trace", ".json": "trace", ".log": "simuleval"}
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    add = parser.add_argument
+    add("file", metavar="FILE", help="the log; - is stdin")
+    add("--format", choices=logs.FORMATS, help="the log's format (default: guessed from its first line)")
+    add(
+        "--reference",
+        nargs="+",
+        default=[],
+        metavar="F",
+        help="reference translations, a file each, a line a sentence",
+    )
+    add("--hypothesis", metavar="F", help="the translations' text, for a log that holds no words")
+    add("--source", metavar="F", help="the source text, for COMET and a log that holds none")
+    add(
+        "--unit",
+        choices=UNITS[:3],
+        help="what is counted; characters are taken from the words (default: as logged)",
+    )
+    add("--tokenize", default="13a", metavar="T", help="sacreBLEU's tokenizer; zh for Chinese (default 13a)")
+    add("--weighted", action="store_true", help="weigh each sentence's latency with its source length")
+    add("--intervals", nargs="?", type=int, const=SAMPLES, default=0, metavar="N",
+        help=f"95%% bootstrap intervals from N resampled corpora (default {SAMPLES})")  # fmt: skip
+    add(
+        "--baseline",
+        metavar="FILE",
+        help="another system's log of the same sentences: paired tests against it",
+    )
+    add(
+        "--comet",
+        nargs="?",
+        const=DEFAULT_MODEL,
+        metavar="MODEL",
+        help="score with COMET too, where it is installed",
+    )
+    add("--per-sentence", action="store_true", help="every sentence's scores before those of the corpus")
+    add(
+        "--export",
+        metavar="FILE",
+        help="write the log in another format: .rw, .jsonl (trace), .log (SimulEval)",
+    )
+    add("--json", action="store_true", help="print one JSON object")
+
+
+def run(args: argparse.Namespace) -> int:
+    if args.intervals < 0:
+        raise UserError(f"--intervals takes a number of samples, not {args.intervals}")
+    references = {path: logs.read_lines(path) for path in args.reference} or None
+    if len(references or ()) < len(args.reference):
+        raise UserError("a reference is given twice")
+    options: dict[str, Any] = {
+        "unit": args.unit,
+        "weighted": args.weighted,
+        "tokenize": args.tokenize,
+        "comet": args.comet,
+        "sources": logs.read_lines(args.source) if args.source else None,
+    }
+    hypotheses = logs.read_lines(args.hypothesis) if args.hypothesis else None
+    table = _SentenceTable(args.json) if args.per_sentence else None
+    report = measure(
+        _exported(logs.read(args.file, args.format, args.unit), args.export),
+        references,
+        samples=args.intervals,
+        hypotheses=hypotheses,
+        keep=args.baseline is not None,
+        on_sentence=table.add if table else None,
+        **options,
+    )
+    if references and "BLEU" not in report.scores:
+        print(
+            f"stacl score: {args.file} holds no words: no BLEU, no chrF (--hypothesis gives them)",
+            file=sys.stderr,
+        )
+    found: dict[str, Any] = {"file": args.file} | report.as_dict()
+    if args.baseline:
+        other = measure(logs.read(args.baseline, None, args.unit), references, keep=True, **options)
+        found["baseline"] = {"file": args.baseline, "scores": other.scores}
+        found["p_values"] = _p_values(report, other, args)
+    if args.json:
+        if table:
+            found["per_sentence"] = table.rows
+        json.dump(found, sys.stdout, ensure_ascii=False, indent=1)
+        print()
+    else:
+        print(_corpus_table(found))
+    return 0
+
+
+def _exported(traces: Iterable[Trace], path: str | None) -> Iterator[Trace]:
+    """The same traces, written to a file on their way."""
+    if path is None:
+        yield from traces
+        return
+    format = EXPORTS.get(Path(path).suffix)
+    if format is None:
+        raise UserError(f"--export {path}: the ending says the format, one of {', '.join(EXPORTS)}")
+    yield from logs.passed_on(traces, path, format)
+
+
+class _SentenceTable:
+    """Rows as they come: printed at once, or kept for the JSON object."""
+
+    def __init__(self, keep: bool) -> None:
+        self.keep = keep
+        self.rows: list[dict[str, float | None]] = []
+
+    def add(self, number: int, row: dict[str, float | None]) -> None:
+        if self.keep:
+            self.rows.append(row)
+            return
+        if number == 0:
+            print("\t".join(["sentence", *row]))
+        print("\t".join([str(number + 1), *map(_shown, row.values())]))
+
+
+def _shown(value: float | None) -> str:
+    return "undefined" if value is None else f"{value:.3f}"
+
+
+def _corpus_table(found: dict[str, Any]) -> str:
+    """Name, value, interval, the baseline's value and the p-value where there are any, signature."""
+    rows = [["", "score"]]
+    intervals, baseline = found.get("intervals"), found.get("baseline")
+    rows[0] += ["95% interval"] if intervals else []
+    rows[0] += ["baseline", "p"] if baseline else []
+    rows[0].append(f"{found['sentences']} sentences of {found['file']}")
+    for name, value in found["scores"].items():
+        row = [name, _shown(value)]
+        if intervals:
+            row.append("{:.3f} to {:.3f}".format(*intervals[name]) if name in intervals else "")
+        if baseline:
+            p_value = found["p_values"].get(name)
+            row += [_shown(baseline["scores"].get(name)), "" if p_value is None else f"{p_value:.4f}"]
+        rows.append([*row, found["signatures"][name]])
+    widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]) - 1)]
+    lines = []
+    for row in rows:
+        cells = [
+            row[0].ljust(widths[0]),
+            *(cell.rjust(width) for cell, width in zip(row[1:-1], widths[1:], strict=True)),
+        ]
+        lines.append("  ".join([*cells, row[-1]]))
+    return "\n".join(lines)
+
+
+def _p_values(report: Report, other: Report, args: argparse.Namespace) -> dict[str, float]:
+    """Paired tests of every score that both systems have: ours for latency, sacreBLEU's for its own."""
+    if report.sentences != other.sentences:
+        raise UserError(
+            f"{args.file} has {report.sentences} sentences and {args.baseline} {other.sentences}: "
+            "a paired test needs the same ones"
+        )
+    found = {}
+    for name in report.values.keys() & other.values.keys():
+        p_value = paired_p_value(report.values[name], other.values[name])
+        if p_value is not None:
+            found[name] = p_value
+    if "BLEU" in report.scores and "BLEU" in other.scores:
+        found |= paired_quality(report.texts, other.texts, report.references, args.tokenize)
+    return {name: found[name] for name in report.scores if name in found}

@@ -1,0 +1,46 @@
+"""Values from JSON that somebody else wrote: what was promised, or a message that says what came instead."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from stacl.errors import UserError
+
+
+def whole(name: str, value: Any) -> int:
+    if type(value) is not int:
+        raise UserError(f"{name} must be a whole number, not {value!r}")
+    return value
+
+
+def wholes(name: str, value: Any) -> tuple[int, ...]:
+    if not isinstance(value, list):
+        raise UserError(f"{name} must be a list, not {value!r}")
+    if not set(map(type, value)) <= {int}:
+        wrong = next(item for item in value if type(item) is not int)
+        raise UserError(f"{name} must hold whole numbers, not {wrong!r}")
+    return tuple(value)
+
+
+def number(name: str, value: Any) -> float:
+    if type(value) not in (int, float):
+        raise UserError(f"{name} must be a number, not {value!r}")
+    return float(value)
+
+
+def numbers(name: str, value: Any) -> tuple[float, ...]:
+    if not isinstance(value, list):
+        raise UserError(f"{name} must be a list, not {value!r}")
+    return tuple(number(name, item) for item in value)
+
+
+def string(name: str, value: Any) -> str:
+    if not isinstance(value, str):
+        raise UserError(f"{name} must be text, not {value!r}")
+    return value
+
+
+def strings(name: str, value: Any) -> tuple[str, ...]:
+    if not isinstance(value, list) or not set(map(type, value)) <= {str}:
+        raise UserError(f"{name} must be a list of strings")
+    return tuple(value)

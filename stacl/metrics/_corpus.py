@@ -1,0 +1,185 @@
+"""From sentences to a corpus: means, their intervals, and the signature that says how each was made.
+
+`measure` is the one place where a set of traces gets its scores; `stacl score` and `stacl evaluate` both
+call it. Latency needs a few numbers a metric, however long the corpus is; only quality and intervals keep
+the sentences.
+"""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import zip_longest
+from typing import Any
+
+from stacl import plugins
+from stacl.errors import UserError
+from stacl.metrics._means import Means, Row
+from stacl.metrics.base import Metric, Quality, QualityMetric
+from stacl.trace import Trace
+
+
+@dataclass(frozen=True)
+class Report:
+    """The scores of a corpus. A score is None where no sentence defines it."""
+
+    scores: dict[str, float | None]
+    signatures: dict[str, str]
+    sentences: int
+    unit: str
+    intervals: dict[str, tuple[float, float]] = field(default_factory=dict)
+    # What each sentence scored (NaN: nothing), its text and its references: kept for paired tests, if asked
+    # for.
+    values: dict[str, array[float]] = field(default_factory=dict, repr=False)
+    texts: list[str] = field(default_factory=list, repr=False)
+    references: list[list[str]] = field(default_factory=list, repr=False)
+
+    def as_dict(self) -> dict[str, Any]:
+        """What `--json` prints."""
+        found: dict[str, Any] = {"sentences": self.sentences, "unit": self.unit, "scores": self.scores}
+        if self.intervals:
+            found["intervals"] = {name: list(limits) for name, limits in self.intervals.items()}
+        return found | {"signatures": self.signatures}
+
+
+def reference_length(reference: str, unit: str) -> int | None:
+    """A reference's length in the unit of latency; None where it takes a subword model to know it.
+
+    >>> reference_length("a b c", "word"), reference_length("你好 吗", "char")
+    (3, 3)
+    """
+    if unit == "piece":
+        return None
+    words = reference.split()
+    return sum(map(len, words)) if unit == "char" else len(words)
+
+
+def measure(
+    traces: Iterable[Trace],
+    references: Sequence[Sequence[str]] | Mapping[str, Sequence[str]] | None = None,
+    *,
+    unit: str | None = None,
+    weighted: bool = False,
+    tokenize: str = "13a",
+    samples: int = 0,
+    comet: str | None = None,
+    hypotheses: Sequence[str] | None = None,
+    sources: Sequence[str] | None = None,
+    keep: bool = False,
+    on_sentence: Callable[[int, Row], None] | None = None,
+) -> Report:
+    """The scores of a corpus, with their signatures.
+
+    references   one list of lines for each reference translation, or such lists by file name; if None, the
+                 references that the traces carry. AL_ref and LAAL take the length of the first.
+    unit         count the target in this unit; as the traces say if None
+    weighted     weigh each sentence's latency with its source length, instead of all alike
+    tokenize     sacreBLEU's tokenizer: 13a, or zh for Chinese
+    samples      bootstrap samples for 95% intervals; 0: none
+    comet        a COMET model's name; None: no COMET
+    hypotheses   the texts, where the traces hold none or other units than a reader sees
+    sources      the source texts for COMET, where the traces hold none
+    keep         keep every sentence's values and text in the report
+    on_sentence  called with the number from 0 and the scores of each sentence
+
+    >>> measure([Trace(3, (1, 2, 3)), Trace(3, (3, 3, 3))]).scores["AL"]
+    2.0
+    """
+    means = Means(weighted, keep=keep or samples > 0)
+    texts: _Texts | None = None
+    for number, (trace, lines) in enumerate(_aligned(traces, references, hypotheses)):
+        if texts is None:
+            texts = _Texts(_quality_metrics(tokenize, comet) if lines else [], keep)
+        trace = trace.in_unit(unit) if unit else trace
+        length = reference_length(lines[0] if lines else "", trace.unit) if texts.metrics else None
+        row = means.add(trace, length, bool(on_sentence))
+        given = None if hypotheses is None else hypotheses[number]
+        scores_of_text = texts.add(trace, lines, given, bool(on_sentence))
+        if on_sentence:
+            on_sentence(number, row | scores_of_text)
+    if texts is None:
+        raise UserError("there is nothing to score: no sentence was given")
+    scores, signatures, intervals = means.results(samples)
+    for name, result in texts.results(sources, samples):
+        scores[name], signatures[name] = result.score, result.signature
+        if result.spread is not None:
+            intervals[name] = (result.score - result.spread, result.score + result.spread)
+    report = Report(scores, signatures, means.sentences, means.unit, intervals)
+    if not keep:
+        return report
+    return replace(report, values=means.kept(), texts=texts.hypotheses, references=texts.columns())
+
+
+class _Texts:
+    """The texts of a corpus, for the metrics that need them all: nothing is kept where there are none."""
+
+    def __init__(self, metrics: list[QualityMetric], keep: bool) -> None:
+        self.metrics, self.keep = metrics, keep
+        self.hypotheses: list[str] = []
+        self.sources: list[str] = []
+        self.references: list[tuple[str, ...]] = []
+        self.wordless = False  # some output is known only as a path
+
+    def add(self, trace: Trace, references: tuple[str, ...], given: str | None, want_row: bool) -> Row:
+        """Take in one sentence; its scores, if they are wanted."""
+        if not self.metrics and not self.keep:
+            return {}
+        text = trace.text() if given is None else given
+        self.hypotheses.append(text)
+        self.sources.append(" ".join(trace.source))
+        # A log that carries references may lack one: an empty one then.
+        self.references.append(references or ("",) * bool(self.metrics))
+        wordless = bool(trace.delays) and not text
+        self.wordless |= wordless
+        if not want_row or wordless:
+            return {}
+        return {metric.name: metric.sentence(text, self.references[-1]) for metric in self.metrics}
+
+    def columns(self) -> list[list[str]]:
+        """The references as sacreBLEU wants them, one list for each translation of the corpus."""
+        return [list(column) for column in zip(*self.references, strict=True)]
+
+    def results(self, sources: Sequence[str] | None, samples: int) -> Iterator[tuple[str, Quality]]:
+        # A path without words has a latency and no quality: a score of 0 would be a lie.
+        if self.wordless:
+            return
+        for metric in self.metrics:
+            source = sources or (self.sources if all(self.sources) else ())
+            yield metric.name, metric.corpus(self.hypotheses, self.columns(), source, samples)
+
+
+def _quality_metrics(tokenize: str, comet: str | None) -> list[QualityMetric]:
+    found: list[QualityMetric] = []
+    options: dict[str, dict[str, str]] = {"BLEU": {"tokenize": tokenize}, "COMET": {"model": comet or ""}}
+    for name in plugins.names("metrics"):
+        kind: Any = plugins.find("metrics", name, Metric)
+        if issubclass(kind, QualityMetric) and (kind.default or (comet and kind.name == "COMET")):
+            found.append(kind(**options.get(kind.name, {})))
+    return found
+
+
+def _aligned(
+    traces: Iterable[Trace],
+    references: Sequence[Sequence[str]] | Mapping[str, Sequence[str]] | None,
+    hypotheses: Sequence[str] | None,
+) -> Iterator[tuple[Trace, tuple[str, ...]]]:
+    """Traces with their reference lines; files of different lengths are not the same text."""
+    if references is None and hypotheses is None:
+        yield from ((trace, (trace.reference,) if trace.reference else ()) for trace in traces)
+        return
+    if not isinstance(references, Mapping):
+        references = {f"reference {number}": lines for number, lines in enumerate(references or (), 1)}
+    columns = [*references.items()] + ([] if hypotheses is None else [("the hypotheses", hypotheses)])
+    rows: Iterator[Any] = zip_longest(traces, *(lines for _, lines in columns))
+    for number, (trace, *lines) in enumerate(rows):
+        if trace is None or None in lines:
+            total = number if trace is None else number + 1 + sum(row[0] is not None for row in rows)
+            for name, column in columns:
+                if len(column) != total:
+                    alone = min(len(column), total) + 1
+                    raise UserError(
+                        f"{name} has {len(column)} lines, but there are {total} sentences to score: "
+                        f"line {alone} has no partner"
+                    )
+        yield trace, tuple(lines[: len(references)])

@@ -1,0 +1,185 @@
+"""Running means of every latency score over a corpus, in memory that does not grow with it."""
+
+from __future__ import annotations
+
+import math
+from array import array
+
+import numpy as np
+
+import stacl
+from stacl.errors import UserError
+from stacl.metrics._batch import CELLS, Batch
+from stacl.metrics.base import Score, Sentence, latency_scores
+from stacl.significance import mean_interval
+from stacl.trace import Trace
+
+Row = dict[str, float | None]  # one sentence's scores
+
+
+class Tally:
+    """The running mean of one score."""
+
+    def __init__(self, score: Score) -> None:
+        self.score = score
+        self.total = self.weight = 0.0
+        self.count = 0  # sentences that define it
+        self.values = array("d")
+        self.weights = array("d")
+
+    def add(self, total: float, weight: float, count: int) -> None:
+        self.total += total
+        self.weight += weight
+        self.count += count
+
+
+class Queue:
+    """Sentences that wait to be scored together."""
+
+    def __init__(self) -> None:
+        self.sentences: list[Sentence] = []
+        self.longest = 0
+
+    def takes(self, sentence: Sentence) -> bool:
+        """Whether it is ordinary: something read, something written, a path and nothing else, as those
+        before.
+        """
+        if sentence.write_ms or sentence.compute_ms or sentence.erased is not None:
+            return False
+        if not sentence.delays or sentence.source_length <= 0 or sentence.reference_length == 0:
+            return False
+        first = self.sentences[0] if self.sentences else sentence
+        return (first.reference_length is None) == (sentence.reference_length is None)
+
+    def full(self, sentence: Sentence) -> bool:
+        self.longest = max(self.longest, len(sentence.delays))
+        return (len(self.sentences) + 1) * self.longest > CELLS
+
+    def batch(self) -> Batch:
+        references = [one.reference_length for one in self.sentences if one.reference_length is not None]
+        return Batch(
+            [one.delays for one in self.sentences], [one.source_length for one in self.sentences], references
+        )
+
+
+class Means:
+    """The running means of every latency score."""
+
+    def __init__(self, weighted: bool, keep: bool) -> None:
+        self.weighted, self.keep = weighted, keep
+        self.sentences = self.written = 0
+        self.unit = ""
+        self.referenced = False
+        self.tallies: list[Tally] = []
+        self._queue = Queue()
+
+    def add(self, trace: Trace, length: int | None, want_row: bool) -> Row:
+        if trace.unit != self.unit:
+            self._set_unit(trace.unit)
+        self.sentences += 1
+        self.written += len(trace.delays)
+        self.referenced |= length is not None
+        sentence = Sentence.of(trace, length)
+        if self.keep or want_row or not self._queue.takes(sentence):
+            return self._score(sentence)
+        if self._queue.full(sentence):
+            self._flush()
+        self._queue.sentences.append(sentence)
+        return {}
+
+    def _score(self, sentence: Sentence) -> Row:
+        row: Row = {}
+        have = sentence.have()
+        for tally in self.tallies:
+            score = tally.score
+            if score.needs not in have:
+                continue
+            value = row[score.name] = score.of(sentence)
+            if value is not None:
+                weight = score.weight(sentence) if score.weight else self._usual_weight(sentence)
+                tally.add(value * weight, weight, 1)
+                if self.keep:
+                    self._keep(tally, value, weight)
+        return row
+
+    def _usual_weight(self, sentence: Sentence) -> float:
+        return sentence.source_length if self.weighted else 1.0
+
+    def _flush(self) -> None:
+        """Score the queue with arrays; a metric without a batch form takes its sentences one by one."""
+        queue, self._queue = self._queue, Queue()
+        if not queue.sentences:
+            return
+        batch, have = queue.batch(), queue.sentences[0].have()
+        weights = batch.source if self.weighted else np.ones(len(batch.source))
+        for tally in self.tallies:
+            if tally.score.needs not in have:
+                continue
+            if tally.score.batch is None:
+                found = (tally.score.of(sentence) for sentence in queue.sentences)
+                values = np.array([np.nan if value is None else value for value in found])
+            else:
+                values = tally.score.batch(batch)
+            known = ~np.isnan(values)
+            weight = weights[known]
+            tally.add(float(values[known] @ weight), float(weight.sum()), int(known.sum()))
+
+    def _keep(self, tally: Tally, value: float, weight: float) -> None:
+        # Sentences before this one that left the score undefined have a NaN in their place.
+        for _ in range(self.sentences - 1 - len(tally.values)):
+            tally.values.append(math.nan)
+            tally.weights.append(0.0)
+        tally.values.append(value)
+        tally.weights.append(weight)
+
+    def kept(self) -> dict[str, array[float]]:
+        """Every sentence's value of every score that some sentence defines."""
+        for tally in self.tallies:
+            missing = self.sentences - len(tally.values)
+            tally.values.extend([math.nan] * missing)
+            tally.weights.extend([0.0] * missing)
+        return {tally.score.name: tally.values for tally in self.tallies if tally.count}
+
+    def _set_unit(self, unit: str) -> None:
+        if self.unit:
+            raise UserError(
+                f"sentence {self.sentences + 1} counts in {unit!r}, the ones before in {self.unit!r}"
+            )
+        self.unit = unit
+        self.tallies = [Tally(score) for score in latency_scores(unit)]
+
+    def results(
+        self, samples: int
+    ) -> tuple[dict[str, float | None], dict[str, str], dict[str, tuple[float, float]]]:
+        scores: dict[str, float | None] = {}
+        signatures: dict[str, str] = {}
+        intervals: dict[str, tuple[float, float]] = {}
+        self._flush()
+        if samples:
+            self.kept()
+        for tally in self.tallies:
+            name = tally.score.name
+            if tally.score.needs and not tally.count:
+                continue
+            scores[name] = tally.total / tally.weight if tally.weight else None
+            signatures[name] = self._signature(tally)
+            if samples and tally.weight:
+                interval = mean_interval(tally.values, tally.weights, samples)
+                intervals[name] = (interval.low, interval.high)
+        return scores, signatures, intervals
+
+    def _signature(self, tally: Tally) -> str:
+        score = tally.score
+        length = "hypothesis" if score.length == "longer" and not self.referenced else score.length
+        parts = {"unit": self.unit}
+        if score.needs == "clock":
+            parts["clock"] = "wall"
+        if length != "none":
+            parts["length"] = length
+        parts["eos"] = "no"  # the end of the sentence counts neither as a source nor as a target unit
+        parts["mean"] = "ratio" if score.weight else "source-weighted" if self.weighted else "sentences"
+        parts["n"] = str(tally.count)
+        if tally.count < self.sentences:
+            parts["undefined"] = str(self.sentences - tally.count)
+        parts["stacl"] = stacl.__version__
+        return "|".join(f"{key}:{value}" for key, value in parts.items())

@@ -1,0 +1,36 @@
+"""Average Proportion: which share of the source had been read, over the written words."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from stacl.metrics._batch import Batch
+from stacl.metrics.base import PathMetric
+
+
+def average_proportion(delays: Sequence[float], source_length: float, target_length: float) -> float | None:
+    """Cho and Esipova 2016.
+
+    AP = 1 / (|x| Y) * sum_{t=1..|y|} g(t)
+
+    It lies between 0 and 1 with the hypothesis' length; with the reference's, a long output exceeds 1.
+
+    >>> average_proportion([1, 2, 3, 4], 4, 4)  # wait-1 over n words: (n+1)/2n
+    0.625
+    """
+    if not delays or source_length <= 0 or target_length <= 0:
+        return None
+    return sum(delays) / (source_length * target_length)
+
+
+def proportion_batch(batch: Batch, target_lengths: np.ndarray) -> np.ndarray:
+    return batch.sums[batch.rows, batch.lengths - 1] / (batch.source * target_lengths)
+
+
+class AP(PathMetric):
+    name = "AP"
+    also_reference = True
+    batch = staticmethod(proportion_batch)
+    compute = staticmethod(average_proportion)

@@ -1,0 +1,41 @@
+"""Consecutive Wait: how many source words are read in one go before something is said."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from stacl.metrics._batch import Batch
+from stacl.metrics.base import PathMetric
+
+
+def consecutive_wait(delays: Sequence[float], source_length: float, target_length: float) -> float | None:
+    """Gu et al. 2017, as in STACL.
+
+    CW = sum_t CW(t) / #{ t : CW(t) > 0 },  CW(t) = g(t) - g(t-1),  g(0) = 0
+
+    The waits add up to g(|y|), and there are as many of them as there are different delays above zero. An
+    output that never read anything has no wait to average: not defined. Source words read after the last
+    written word do not count.
+
+    >>> consecutive_wait([2, 2, 5], 6, 3)
+    2.5
+    """
+    if not delays or delays[-1] <= 0:
+        return None
+    waits = len(set(delays)) - (delays[0] == 0)
+    return delays[-1] / waits
+
+
+def wait_batch(batch: Batch, target_lengths: np.ndarray) -> np.ndarray:
+    waits = np.count_nonzero(batch.waits, axis=1)
+    return np.where(waits > 0, batch.last / np.maximum(waits, 1), np.nan)
+
+
+class CW(PathMetric):
+    name = "CW"
+    length = "none"
+    also_clock = False  # waits are counted in words; in milliseconds every word would be a wait of its own
+    batch = staticmethod(wait_batch)
+    compute = staticmethod(consecutive_wait)

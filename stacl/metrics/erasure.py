@@ -1,0 +1,30 @@
+"""Normalised erasure: how many shown words a re-translating system takes back for each one that stays."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from stacl.metrics.base import LatencyMetric, Score, Sentence
+
+
+def normalised_erasure(delays: Sequence[float], erased: float, target_length: float) -> float | None:
+    """Arivazhagan et al. 2020.
+
+    NE = (shown target units that were taken back) / |y|; 0 for an append-only system
+
+    >>> normalised_erasure([1, 2, 3, 3], 2, 4)
+    0.5
+    """
+    return erased / target_length if delays else None
+
+
+class NE(LatencyMetric):
+    name = "NE"
+
+    def scores(self) -> list[Score]:
+        def value(sentence: Sentence) -> float | None:
+            if sentence.erased is None:
+                return None
+            return normalised_erasure(sentence.delays, sentence.erased, len(sentence.delays))
+
+        return [Score(self.name, value, "hypothesis", "revisions")]

@@ -1,0 +1,162 @@
+"""From sentences to a corpus: means, signatures, references, units."""
+
+from __future__ import annotations
+
+import pytest
+
+from stacl.errors import UserError
+from stacl.metrics import measure, reference_length
+from stacl.trace import Revision, Trace
+
+SLOW = Trace(4, (4, 4, 4, 4), target=("a", "b", "c", "d"))
+FAST = Trace(2, (1, 2), target=("e", "f"))
+
+
+def test_plain_and_weighted_means() -> None:
+    plain, weighted = measure([SLOW, FAST]), measure([SLOW, FAST], weighted=True)
+    assert plain.scores["AL"] == pytest.approx((4 + 1) / 2)
+    assert weighted.scores["AL"] == pytest.approx((4 * 4 + 2 * 1) / 6)
+    assert "mean:sentences" in plain.signatures["AL"]
+    assert "mean:source-weighted" in weighted.signatures["AL"]
+
+
+def test_undefined_sentences_are_left_out_and_counted() -> None:
+    report = measure([SLOW, FAST, Trace(3, ())])
+    assert report.scores["AL"] == pytest.approx(2.5)
+    assert "n:2|undefined:1" in report.signatures["AL"]
+    assert report.scores["YAAL"] == pytest.approx(1)
+    assert "n:1|undefined:2" in report.signatures["YAAL"]
+
+
+def test_no_read_at_all_has_no_consecutive_wait() -> None:
+    report = measure([Trace(3, (0, 0, 0))])
+    assert report.scores["CW"] is None
+    assert "n:0|undefined:1" in report.signatures["CW"]
+    assert report.scores["AP"] == 0
+
+
+def test_whose_length_is_in_the_signature() -> None:
+    with_reference = measure([FAST], [["x y z"]])
+    assert with_reference.scores["AL_ref"] == pytest.approx((1 + 2 - 2 / 3) / 2)
+    assert "length:reference" in with_reference.signatures["AL_ref"]
+    assert "length:longer" in with_reference.signatures["LAAL"]
+    without = measure([FAST])
+    assert "length:hypothesis" in without.signatures["LAAL"]
+    assert "AL_ref" not in without.scores
+
+
+def test_a_reference_in_pieces_needs_the_model() -> None:
+    """Without a subword model its length is unknown: nothing is reported that would need it."""
+    trace = Trace(2, (1, 2), target=("He", "llo▁"), unit="piece")
+    report = measure([trace], [["Hello"]])
+    assert "AL_ref" not in report.scores
+    assert "length:hypothesis" in report.signatures["LAAL"]
+    assert report.scores["chrF"] == pytest.approx(100)
+
+
+def test_references_that_the_traces_carry() -> None:
+    carried = [Trace(2, (1, 2), target=("e", "f"), reference="e f g")]
+    assert measure(carried).scores == measure([FAST], [["e f g"]]).scores
+
+
+def test_first_reference_gives_the_length() -> None:
+    assert measure([FAST], [["x"], ["x y z"]]).scores["AL_ref"] == pytest.approx((1 + 2 - 2) / 2)
+
+
+def test_units() -> None:
+    chinese = Trace(2, (1, 2), target=("你好", "吗"))
+    words, chars = measure([chinese], [["你好 吗"]]), measure([chinese], [["你好 吗"]], unit="char")
+    assert words.scores["AL"] == pytest.approx(1)
+    assert chars.scores["AL"] == pytest.approx((1 + (1 - 2 / 3) + (2 - 4 / 3)) / 3)
+    assert chars.signatures["AL"].startswith("unit:char")
+    assert chars.scores["AL_ref"] == chars.scores["AL"]
+    assert reference_length("你好 吗", "char") == 3
+
+
+def test_one_corpus_one_unit() -> None:
+    with pytest.raises(UserError, match="sentence 2 counts in 'char', the ones before in 'word'"):
+        measure([FAST, Trace(1, (1,), unit="char")])
+
+
+def test_a_path_cannot_be_counted_in_characters() -> None:
+    with pytest.raises(UserError, match="must hold its target words"):
+        measure([Trace(1, (1,))], unit="char")
+
+
+@pytest.mark.parametrize("lines", [["x"], ["x", "y", "z"]])
+def test_unequal_line_counts(lines: list[str]) -> None:
+    with pytest.raises(
+        UserError, match=rf"ref.en has {len(lines)} lines, but there are 2 sentences to score: line"
+    ):
+        measure([SLOW, FAST], {"ref.en": lines})
+
+
+def test_second_reference_of_other_length() -> None:
+    with pytest.raises(UserError, match="reference 2 has 1 lines, but there are 2 sentences"):
+        measure(iter([SLOW, FAST]), [["x", "y"], ["x"]])
+
+
+def test_nothing_to_score() -> None:
+    with pytest.raises(UserError, match="no sentence"):
+        measure([])
+
+
+def test_a_path_without_words_has_no_quality() -> None:
+    assert "BLEU" not in measure([Trace(2, (1, 2))], [["e f"]]).scores
+    assert measure([Trace(2, (1, 2))], [["e f"]], hypotheses=["e f"]).scores["chrF"] == pytest.approx(100)
+
+
+def test_a_system_that_says_nothing_has_bleu_zero() -> None:
+    assert measure([Trace(2, ())], [["e f"]]).scores["BLEU"] == 0
+
+
+def test_erasure() -> None:
+    flicker = Trace.from_revisions("xyz", [Revision(1, 0, ("a", "b")), Revision(3, 1, ("c", "d", "e"))])
+    assert measure([flicker]).scores["NE"] == pytest.approx(1 / 4)
+    assert "NE" not in measure([FAST]).scores
+
+
+def test_speech_logs_have_no_token_delay() -> None:
+    speech = measure([Trace(4000, (1000, 4000), target=("a", "b"), unit="ms")])
+    assert "ATD" not in speech.scores
+    assert speech.scores["AL"] == pytest.approx((1000 + 4000 - 2000) / 2)
+
+
+def test_intervals_and_rows() -> None:
+    rows = []
+    report = measure(
+        [SLOW, FAST] * 20, samples=100, on_sentence=lambda number, row: rows.append((number, row))
+    )
+    low, high = report.intervals["AL"]
+    assert 1 < low < 2.5 < high < 4
+    # Half of the sentences have no YAAL; resampling them changes nothing.
+    assert report.intervals["YAAL"] == (1, 1)
+    assert [number for number, _ in rows] == list(range(40))
+    assert rows[0][1]["AL"] == 4
+    assert rows[0][1]["YAAL"] is None
+
+
+def test_large_and_mixed_corpora_are_scored_as_their_sentences_are(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Queued, flushed, with empty outputs and other lengths in between: the same as one by one."""
+    traces, references = [], []
+    for n in range(300):
+        source, target = 1 + n % 13, n * 7 % 17
+        traces.append(Trace(source, tuple(sorted((n * t) % (source + 1) for t in range(target)))))
+        references.append(" ".join(["x"] * (n * 5 % 11)))
+    monkeypatch.setattr("stacl.metrics._means.CELLS", 100)
+    for columns in (None, [references]):
+        for weighted in (False, True):
+            fast = measure(traces, columns, weighted=weighted)
+            slow = measure(traces, columns, weighted=weighted, keep=True)
+            assert fast.signatures == slow.signatures
+            assert fast.scores == pytest.approx(slow.scores)
+    assert "undefined:" in fast.signatures["AL_ref"]
+
+
+def test_a_log_that_lacks_some_references() -> None:
+    """The first sentence decides whether the log carries references; a missing one is empty."""
+    with_one = Trace(2, (1, 2), target=("e", "f"), reference="e f")
+    first = measure([with_one, FAST])
+    assert "n:1|undefined:1" in first.signatures["AL_ref"]
+    assert "BLEU" in first.scores
+    assert measure([FAST, with_one]).scores.keys() == measure([FAST]).scores.keys()

@@ -1,0 +1,69 @@
+"""Intervals and paired tests."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+from stacl.significance import mean_interval, paired_p_value, paired_quality, sacrebleu_score
+
+
+def test_interval_is_that_of_the_normal_law_for_many_sentences() -> None:
+    values = np.random.default_rng(0).normal(5, 2, 2000)
+    interval = mean_interval(values, samples=2000)
+    error = values.std() / math.sqrt(len(values))
+    assert interval.mean == pytest.approx(values.mean())
+    assert interval.low == pytest.approx(values.mean() - 1.96 * error, abs=0.2 * error)
+    assert interval.high == pytest.approx(values.mean() + 1.96 * error, abs=0.2 * error)
+    assert interval.spread == pytest.approx(1.96 * error, rel=0.1)
+
+
+def test_interval_of_weighted_and_missing_values() -> None:
+    values, weights = [1.0, math.nan, 3.0] * 30, [1.0, 9.0, 3.0] * 30
+    interval = mean_interval(values, weights)
+    assert interval.mean == pytest.approx(2.5)
+    assert interval.low < 2.5 < interval.high
+    assert math.isnan(mean_interval([math.nan, math.nan]).mean)
+
+
+def test_the_same_data_give_the_same_interval() -> None:
+    values = list(range(50))
+    assert mean_interval(values) == mean_interval(values)
+
+
+def test_systems_that_differ_and_systems_that_do_not() -> None:
+    random = np.random.default_rng(1)
+    system = random.normal(5, 1, 200)
+    assert paired_p_value(system, system, 500) == 1.0
+    assert paired_p_value(system + 0.5, system, 500) == pytest.approx(1 / 501)
+    noise = random.normal(0, 1, 200)
+    assert paired_p_value(system + noise - noise.mean(), system, 500) > 0.5
+
+
+def test_p_values_are_even_when_nothing_differs() -> None:
+    """Under the null hypothesis one test in ten falls below 0.1."""
+    random = np.random.default_rng(2)
+    found = [paired_p_value(random.normal(size=30), random.normal(size=30), 200) for _ in range(300)]
+    assert 0.04 < np.mean([p < 0.1 for p in found]) < 0.17
+
+
+def test_sentences_without_a_score_do_not_take_part() -> None:
+    assert paired_p_value([1.0, math.nan], [math.nan, 1.0]) is None
+    assert paired_p_value([1.0, math.nan] * 20, [2.0, 5.0] * 20, 300) == pytest.approx(1 / 301)
+
+
+def test_sacrebleu_does_its_own_tests() -> None:
+    from sacrebleu import metrics
+
+    reference = [f"this is sentence number {n} of the test ." for n in range(60)]
+    worse = [line.replace("number", "no") if n % 2 else line for n, line in enumerate(reference)]
+    p_values = paired_quality(worse, reference, [reference])
+    assert set(p_values) == {"BLEU", "chrF"}
+    assert max(p_values.values()) < 0.01
+    quality = sacrebleu_score(metrics.BLEU(), worse, [reference], samples=50)
+    assert quality.score == pytest.approx(metrics.BLEU().corpus_score(worse, [reference]).score)
+    assert quality.spread is not None
+    assert quality.spread > 0
+    assert "bs:50" in quality.signature

@@ -1,0 +1,175 @@
+"""`stacl score` from outside."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from stacl import logs
+from stacl.__main__ import main
+from stacl.trace import Trace
+from tests.metrics import golden
+
+TRACES = [
+    Trace(3, (1, 2, 3, 3), source=("我", "很", "好"), target=("i", "am", "fine", ".")),
+    Trace(4, (2, 3, 4), source=("你", "在", "哪", "里"), target=("where", "are", "you")),
+]
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    logs.write(TRACES, "ours.jsonl", "trace")
+    logs.write(TRACES, "ours.rw", "rw")
+    (tmp_path / "ref.en").write_text("i am well .\nwhere are you now\n", encoding="utf-8")
+    (tmp_path / "ref2.en").write_text("i am fine .\nwhere is it\n", encoding="utf-8")
+    return tmp_path
+
+
+def scored(capsys: pytest.CaptureFixture[str], *arguments: str) -> dict:
+    assert main(["score", *arguments, "--json"]) == 0
+    return json.loads(capsys.readouterr().out)
+
+
+def test_json(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    found = scored(capsys, "ours.jsonl", "--reference", "ref.en", "ref2.en")
+    assert found["sentences"] == 2
+    assert found["scores"]["AL"] == pytest.approx(
+        ((1 + 1.25 + 1.5) / 3 + (2 + 3 - 4 / 3 + 4 - 8 / 3) / 3) / 2
+    )
+    assert found["scores"].keys() == found["signatures"].keys()
+    assert {"AL", "AL_ref", "LAAL", "AP", "CW", "CW_max", "DAL", "ATD", "YAAL", "BLEU", "chrF"} <= found[
+        "scores"
+    ].keys()
+    assert found["signatures"]["BLEU"].startswith("nrefs:2|")
+
+
+def test_the_golden_file(capsys: pytest.CaptureFixture[str]) -> None:
+    path = golden.shared("golden", "rw_paths.txt")
+    assert scored(capsys, str(path))["scores"]["AL"] == pytest.approx(5.486924076400874, abs=1e-9)
+    weighted = scored(capsys, str(path), "--weighted", "--format", "rw")
+    assert weighted["scores"]["AL"] == pytest.approx(5.96639835314598, abs=1e-9)
+
+
+def test_formats_agree(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["score", "ours.jsonl", "--export", "ours.log"]) == 0
+    capsys.readouterr()
+    by_file = [scored(capsys, name)["scores"] for name in ("ours.jsonl", "ours.rw", "ours.log")]
+    assert by_file[0] == by_file[1] == by_file[2]
+
+
+def test_table(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["score", "ours.jsonl"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert "2 sentences of ours.jsonl" in lines[0]
+    assert lines[1].split() == [
+        "AL",
+        "1.458",
+        "unit:word|length:hypothesis|eos:no|mean:sentences|n:2|stacl:0.1.0",
+    ]
+
+
+def test_undefined_is_said(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (folder / "blind").write_text("1 1 0 0\n", encoding="utf-8")
+    assert scored(capsys, "blind")["scores"]["CW"] is None
+    assert main(["score", "blind"]) == 0
+    (line,) = [line for line in capsys.readouterr().out.splitlines() if line.startswith("CW ")]
+    assert line.split()[1] == "undefined"
+
+
+def test_per_sentence(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["score", "ours.jsonl", "--per-sentence", "--reference", "ref.en"]) == 0
+    table = [line.split("\t") for line in capsys.readouterr().out.splitlines() if "\t" in line]
+    assert table[0][:3] == ["sentence", "AL", "AL_ref"]
+    assert {"BLEU", "chrF"} <= set(table[0])
+    assert [row[0] for row in table[1:]] == ["1", "2"]
+    rows = scored(capsys, "ours.jsonl", "--per-sentence")["per_sentence"]
+    assert rows[0]["AL"] == pytest.approx(1.25)
+    assert len(rows) == 2
+
+
+def test_unit(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert scored(capsys, "ours.jsonl", "--unit", "char")["signatures"]["AL"].startswith("unit:char")
+    # Nobody can recount a bare path: there the option says what the log's author counted.
+    assert scored(capsys, "ours.rw", "--unit", "piece")["signatures"]["AL"].startswith("unit:piece")
+
+
+def test_baseline_and_intervals(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    slow = [Trace(t.source_length, (t.source_length,) * len(t.delays), target=t.target) for t in TRACES]
+    logs.write(slow * 20, "slow.jsonl", "trace")
+    logs.write(TRACES * 20, "fast.jsonl", "trace")
+    Path("ref.en").write_text("i am well .\nwhere are you now\n" * 20, encoding="utf-8")
+    options = ["fast.jsonl", "--baseline", "slow.jsonl", "--reference", "ref.en", "--intervals", "50"]
+    found = scored(capsys, *options)
+    assert found["p_values"]["AL"] < 0.001
+    assert found["p_values"]["BLEU"] == 1  # the same words
+    low, high = found["intervals"]["AL"]
+    assert low <= found["scores"]["AL"] <= high
+    assert main(["score", *options]) == 0
+    assert "95% interval" in capsys.readouterr().out
+
+
+def test_words_for_a_bare_path(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    Path("hyp").write_text("i am fine .\nwhere are you\n", encoding="utf-8")
+    bare = scored(capsys, "ours.rw", "--reference", "ref.en")
+    assert "BLEU" not in bare["scores"]
+    assert "AL_ref" in bare["scores"]
+    full = scored(capsys, "ours.rw", "--reference", "ref.en", "--hypothesis", "hyp")
+    assert full["scores"] == scored(capsys, "ours.jsonl", "--reference", "ref.en")["scores"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["nowhere"], "cannot read nowhere: No such file or directory"),
+        (["empty"], "empty is empty"),
+        (["broken.jsonl"], "broken.jsonl:3: not valid JSON"),
+        (["back.jsonl"], "back.jsonl:2: delays decrease"),
+        (["ours.jsonl", "--reference", "short.en"], "short.en has 1 lines, but there are 2 sentences"),
+        (["ours.jsonl", "--reference", "latin1.en"], "latin1.en:1: not UTF-8"),
+        (["ours.jsonl", "--reference", "ref.en", "--tokenize", "chinese"], "no tokenizer 'chinese'"),
+        (["ours.jsonl", "--export", "x.xml"], "the ending says the format"),
+        (["ours.jsonl", "--intervals", "-3"], "--intervals takes a number of samples"),
+        (["ours.rw", "--unit", "char", "--format", "trace"], "ours.rw:1: not valid JSON"),
+        (["ours.jsonl", "--baseline", "one.rw"], "a paired test needs the same ones"),
+        (["ours.jsonl", "--comet", "--reference", "ref.en"], "COMET"),
+    ],
+)
+def test_mistakes_end_with_2_and_one_line(
+    folder: Path, capsys: pytest.CaptureFixture[str], arguments: list[str], message: str
+) -> None:
+    Path("empty").touch()
+    Path("one.rw").write_text("01\n", encoding="utf-8")
+    Path("broken.jsonl").write_text('{"source_length": 1, "delays": [1]}\n' * 2 + "{\n", encoding="utf-8")
+    Path("back.jsonl").write_text(
+        '{"source_length": 1, "delays": [1]}\n{"source_length": 2, "delays": [2, 1]}\n', encoding="utf-8"
+    )
+    Path("short.en").write_text("i am well .\n", encoding="utf-8")
+    Path("latin1.en").write_bytes("schön\nso\n".encode("latin-1"))
+    assert main(["score", *arguments]) == 2
+    captured = capsys.readouterr()
+    assert message in captured.err
+    assert captured.err.count("\n") == 1
+    assert captured.out == ""
+
+
+@pytest.mark.parametrize("arguments", [["x", "--unit", "wrod"], ["x", "--format", "xml"], ["x", "--jsn"], []])
+def test_unknown_values_end_with_2(arguments: list[str]) -> None:
+    with pytest.raises(SystemExit) as end:
+        main(["score", *arguments])
+    assert end.value.code == 2
+
+
+def test_pipe_and_light_import() -> None:
+    """From stdin, in a process of its own, without torch and without matplotlib."""
+    program = (
+        "import sys; from stacl.__main__ import main; code = main(['score', '-', '--json']); "
+        "sys.exit(code or ('torch' in sys.modules) * 3 or ('matplotlib' in sys.modules) * 4)"
+    )
+    done = subprocess.run([sys.executable, "-c", program], input="0 1 0 1\n", capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)["scores"]["AL"] == 1

@@ -1,0 +1,167 @@
+"""A Trace: what it refuses, and what survives a line of JSON."""
+
+from __future__ import annotations
+
+import doctest
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from stacl import trace as module
+from stacl.errors import UserError
+from stacl.trace import Revision, Trace
+
+words = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=6)
+seconds = st.floats(0, 1e6)
+
+
+@st.composite
+def traces(draw: st.DrawFn) -> Trace:
+    source = draw(st.lists(words, max_size=8))
+    delays = sorted(draw(st.lists(st.integers(0, len(source)), max_size=8)))
+    target = draw(st.lists(words, min_size=len(delays), max_size=len(delays)))
+    revisions = [
+        Revision(delay, t, (word,)) for t, (delay, word) in enumerate(zip(delays, target, strict=True))
+    ]
+    if revisions and draw(st.booleans()):
+        last = revisions[-1]
+        revisions[-1:] = [Revision(last.read, last.keep, ("?", "?"), 0.5), last]
+    return Trace(
+        source_length=len(source),
+        delays=tuple(delays),
+        source=draw(st.sampled_from([(), tuple(source)])),
+        target=draw(st.sampled_from([(), tuple(target)])) if not revisions else tuple(target),
+        unit=draw(st.sampled_from(module.UNITS)),
+        read_times=tuple(sorted(draw(st.lists(seconds, min_size=len(source), max_size=len(source))))),
+        write_times=tuple(sorted(draw(st.lists(seconds, min_size=len(delays), max_size=len(delays))))),
+        policy=draw(st.text(max_size=5)),
+        compute_seconds=draw(seconds),
+        revisions=draw(st.sampled_from([(), tuple(revisions)])),
+        reference=draw(st.text(max_size=10)),
+    )
+
+
+def test_examples() -> None:
+    assert doctest.testmod(module).failed == 0
+
+
+@given(traces())
+def test_json_round_trip(trace: Trace) -> None:
+    line = trace.to_json()
+    assert "\n" not in line
+    assert Trace.from_json(line) == trace
+    assert Trace.from_json(line.encode()) == trace
+
+
+@given(traces())
+def test_actions_tell_the_path(trace: Trace) -> None:
+    actions = trace.actions()
+    assert actions.count("R") == trace.source_length
+    assert actions.count("W") == len(trace.delays)
+    assert tuple(actions[:i].count("R") for i, action in enumerate(actions) if action == "W") == trace.delays
+
+
+@given(traces().filter(lambda trace: trace.target and trace.unit == "word"))
+def test_characters_inherit_delay_and_time(trace: Trace) -> None:
+    chars = trace.in_unit("char")
+    assert chars.text() == "".join(trace.target).replace(" ", "").replace(module.SPACE_MARK, "")
+    assert set(chars.delays) <= set(trace.delays)
+    assert len(chars.write_times) == len(chars.delays)
+    assert chars.in_unit("char") == chars
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"source_length": 3, "delays": (1, 3, 2)}, "delays decrease: target unit 3 has delay 2 after 3"),
+        ({"source_length": 3, "delays": (1, 4)}, "delay 4 of target unit 2 exceeds the source length 3"),
+        ({"source_length": 3, "delays": (-1, 2)}, "target unit 1 has delay -1"),
+        ({"source_length": -1, "delays": ()}, "cannot be negative"),
+        ({"source_length": 2, "delays": (1,), "target": ("a", "b")}, "target has 2 entries"),
+        (
+            {"source_length": 2, "delays": (1,), "source": ("a",)},
+            "source has 1 entries, but source_length is 2",
+        ),
+        ({"source_length": 2, "delays": (1,), "read_times": (0.1,)}, "read_times has 1 entries"),
+        ({"source_length": 2, "delays": (1,), "write_times": (0.1, 0.2)}, "write_times has 2 entries"),
+        ({"source_length": 2, "delays": (1,), "unit": "wrod"}, "unknown unit 'wrod'; did you mean word?"),
+        (
+            {"source_length": 2, "delays": (1,), "revisions": (Revision(1, 1, ("a",)),)},
+            "revision 1 keeps 1 units",
+        ),
+        (
+            {"source_length": 2, "delays": (1,), "revisions": (Revision(3, 0, ("a",)),)},
+            "revision 1 has read 3",
+        ),
+        ({"source_length": 2, "delays": (1,), "revisions": (Revision(1, 0, ()),)}, "end with 0 target units"),
+        (
+            {"source_length": 2, "delays": (1,), "target": ("b",), "revisions": (Revision(1, 0, ("a",)),)},
+            "do not end with the target",
+        ),
+    ],
+)
+def test_impossible_traces(arguments: dict, message: str) -> None:
+    with pytest.raises(UserError, match=message.replace("?", r"\?")):
+        Trace(**arguments)
+
+
+@pytest.mark.parametrize(
+    ("fields", "message"),
+    [
+        ({"delays": [1]}, "'source_length' is missing"),
+        ({"source_length": 1}, "'delays' is missing"),
+        ({"source_length": "1", "delays": []}, "source_length must be a whole number, not '1'"),
+        ({"source_length": True, "delays": []}, "source_length must be a whole number"),
+        ({"source_length": 1, "delays": [0.5]}, "delays must hold whole numbers, not 0.5"),
+        ({"source_length": 1, "delays": 1}, "delays must be a list"),
+        (
+            {"source_length": 1, "delays": [1], "delay": [1]},
+            "unknown field 'delay' in a trace; did you mean delays",
+        ),
+        ({"source_length": 1, "delays": [1], "target": "ab"}, "target must be a list of strings"),
+        (
+            {"source_length": 1, "delays": [1], "write_times": ["soon"]},
+            "write_times must be a number, not 'soon'",
+        ),
+        ({"source_length": 1, "delays": [1], "revisions": [{"read": 1}]}, "a revision has the fields"),
+        ({"source_length": 1, "delays": [1], "revisions": [1]}, "revisions must be a list of objects"),
+        ({"source_length": 1, "delays": [1], "policy": 3}, "policy must be text"),
+        ([1, 2], "expected a JSON object"),
+    ],
+)
+def test_wrong_json(fields: object, message: str) -> None:
+    with pytest.raises(UserError, match=message):
+        Trace.from_json(json.dumps(fields))
+
+
+def test_broken_json() -> None:
+    with pytest.raises(UserError, match="not valid JSON"):
+        Trace.from_json('{"source_length": 3, ')
+
+
+def test_a_re_translating_system() -> None:
+    changes = [
+        Revision(1, 0, ("I",), 0.5),
+        Revision(2, 1, ("am", "here"), 1.0),
+        Revision(3, 1, ("was", "there"), 1.5),
+        Revision(3, 3, (".",), 1.75),
+    ]
+    trace = Trace.from_revisions(["x", "y", "z"], changes, policy="again")
+    assert trace.text() == "I was there ."
+    assert trace.delays == (1, 3, 3, 3)
+    assert trace.write_times == (0.5, 1.5, 1.5, 1.75)
+    assert trace.erased() == 2
+    assert Trace.from_json(trace.to_json()) == trace
+
+
+def test_units_that_cannot_be_had() -> None:
+    with pytest.raises(UserError, match="cannot be counted in 'word'"):
+        Trace(2, (1,), target=("a▁",), unit="piece").in_unit("word")
+    assert Trace(2, (1, 2), target=("▁He", "llo"), unit="piece").in_unit("char").text() == "Hello"
+
+
+def test_cutoff() -> None:
+    assert Trace(3, (1, 3, 3)).cutoff() == 2
+    assert Trace(3, (1, 2)).cutoff() is None
