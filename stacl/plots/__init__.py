@@ -1,0 +1,1 @@
+"""Pictures: one file a kind. matplotlib is imported when something is drawn, not before."""

@@ -1,0 +1,201 @@
+"""What all pictures share: colours, fonts that show Chinese, alignments, saving."""
+
+from __future__ import annotations
+
+import logging
+import re
+import sys
+import warnings
+from collections.abc import Iterable
+from itertools import islice
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from stacl import logs
+from stacl.errors import UserError
+from stacl.trace import Trace
+
+if TYPE_CHECKING:
+    from argparse import ArgumentParser
+
+    from matplotlib.figure import Figure
+
+# Okabe and Ito's colours: told apart by every kind of colour vision, and by their lightness in grey print.
+BLUE, ORANGE, GREEN, VERMILION, PURPLE, SKY, YELLOW, BLACK = COLOURS = (
+    "#0072B2", "#E69F00", "#009E73", "#D55E00", "#CC79A7", "#56B4E9", "#F0E442", "#000000",
+)  # fmt: skip
+GREY = "#767676"
+# No curve is told by its colour alone.
+MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")
+LINES = ("-", "--", "-.", ":", (0, (5, 1, 1, 1, 1, 1)), (0, (1, 1)), (0, (7, 3)), (0, (3, 1)))
+ENDINGS = (".svg", ".png", ".pdf")
+CJK_FONTS = (
+    "Noto Sans CJK SC", "Noto Sans CJK JP", "Noto Sans CJK TC", "Noto Sans SC", "Source Han Sans SC",
+    "Source Han Sans CN", "WenQuanYi Micro Hei", "WenQuanYi Zen Hei", "Droid Sans Fallback", "AR PL UMing CN",
+    "PingFang SC", "Hiragino Sans GB", "Heiti SC", "Microsoft YaHei", "SimHei", "Arial Unicode MS",
+)  # fmt: skip
+
+Links = frozenset[tuple[int, int]]  # (source position, target position), both from 1
+
+
+def add_common_options(parser: ArgumentParser) -> None:
+    parser.add_argument("--out", required=True, metavar="FILE", help=f"the picture; {', '.join(ENDINGS)}")
+    parser.add_argument(
+        "--font", metavar="FILE", help="a font file for what the usual font lacks, such as Chinese"
+    )
+    parser.add_argument("--title", metavar="TEXT", help="what stands above the picture")
+
+
+def add_sentence_options(parser: ArgumentParser, alignments: str | None = None) -> None:
+    """Which sentence and what is known of it; `alignments="+"`: a file for each of several logs."""
+    parser.add_argument("--sentence", type=int, default=1, metavar="N", help="which one, from 1 (default 1)")
+    parser.add_argument(
+        "--source", metavar="F", help="the source text, a line a sentence, where the log has none"
+    )
+    what = "word alignments, source-target, a line a sentence: 0-0 1-2"
+    if alignments:
+        what += "; a file for each log, in their order"
+    parser.add_argument("--alignment", nargs=alignments, metavar="F", help=what)
+    parser.add_argument("--one-based", action="store_true", help="the alignments count from 1, not from 0")
+
+
+def pick(path: str, number: int, source_file: str | None) -> Trace:
+    """Sentence `number` of a log, from 1, with its source words from a file if the log has none."""
+    if number < 1:
+        raise UserError(f"--sentence counts from 1, not {number}")
+    trace = next(islice(logs.read(path), number - 1, None), None)
+    if trace is None:
+        raise UserError(f"{path} has fewer than {number} sentences")
+    if trace.source or source_file is None:
+        return trace
+    words = tuple(line_of(source_file, number).split())
+    if len(words) != trace.source_length:
+        raise UserError(
+            f"{source_file}:{number}: {len(words)} words, but the trace has read {trace.source_length}"
+        )
+    return Trace(trace.source_length, trace.delays, words, trace.target, trace.unit, policy=trace.policy)
+
+
+def line_of(path: str, number: int) -> str:
+    lines = logs.read_lines(path)
+    if number > len(lines):
+        raise UserError(f"{path} has {len(lines)} lines, and line {number} is wanted")
+    return lines[number - 1]
+
+
+def read_links(path: str, number: int, one_based: bool, trace: Trace) -> Links:
+    """The alignment of one sentence; sure (`-`) and possible links (`?`, `p`) are drawn alike."""
+    found = set()
+    for pair in line_of(path, number).split():
+        parts = re.fullmatch(r"(\d+)[-?:pP](\d+)", pair)
+        if not parts:
+            raise UserError(f"{path}:{number}: expected pairs such as 0-0 1-2, found {pair!r}")
+        link = (int(parts[1]) + (not one_based), int(parts[2]) + (not one_based))
+        if not (1 <= link[0] <= trace.source_length and 1 <= link[1] <= len(trace.delays)):
+            raise UserError(
+                f"{path}:{number}: the link {pair} lies outside of {trace.source_length} source and "
+                f"{len(trace.delays)} target words"
+            )
+        found.add(link)
+    return frozenset(found)
+
+
+def anticipated(delays: Iterable[int], links: Links) -> set[int]:
+    """Target positions (from 1) that were written before any source word they are aligned to was read.
+
+    >>> sorted(anticipated([1, 1, 3], frozenset({(1, 1), (3, 2), (3, 3)})))
+    [2]
+    """
+    needed: dict[int, int] = {}
+    for source, target in links:
+        needed[target] = min(source, needed.get(target, source))
+    return {t for t, delay in enumerate(delays, 1) if needed.get(t, 0) > delay}
+
+
+def prepare(texts: Iterable[str], font: str | None = None) -> None:
+    """Set matplotlib up: no screen, our look, and a font for every character that will be drawn."""
+    try:
+        import matplotlib
+    except ImportError:
+        raise UserError("plots need matplotlib: pip install 'stacl[plot]'") from None
+    matplotlib.use("Agg")
+    # A Chinese font without a bold face is no news to the reader.
+    logging.getLogger("matplotlib.font_manager").setLevel(logging.ERROR)
+    families = ["DejaVu Sans"]
+    if font is not None:
+        families.append(_add_font(font))
+    elif any(_is_wide(character) for text in texts for character in text):
+        wide = find_cjk_font()
+        if wide is None:
+            print(
+                "stacl plot: no font with Chinese characters was found, they are drawn as boxes; "
+                "install one (Debian: fonts-noto-cjk) or give one with --font",
+                file=sys.stderr,
+            )
+        else:
+            families.append(wide)
+    matplotlib.rcParams.update(
+        {
+            "font.family": families,
+            "font.size": 10,
+            "axes.spines.top": False,
+            "axes.spines.right": False,
+            "svg.fonttype": "path",  # outlines: the picture looks the same where the font is not installed
+            "svg.hashsalt": "stacl",  # the same picture is the same file
+            "savefig.bbox": "tight",
+            "savefig.dpi": 200,
+        }
+    )
+
+
+def find_cjk_font() -> str | None:
+    """The name of an installed font that has Chinese characters."""
+    from matplotlib import font_manager
+
+    known = {entry.name for entry in font_manager.fontManager.ttflist}
+    for name in CJK_FONTS:
+        if name in known:
+            return name
+    # matplotlib remembers the fonts of its first day; look once more for one that came later.
+    for path in font_manager.findSystemFonts():
+        if any(part in Path(path).name.lower() for part in ("cjk", "wqy", "hansans", "droidsansfallback")):
+            return _add_font(path)
+    return None
+
+
+def _add_font(path: str) -> str:
+    from matplotlib import font_manager
+
+    try:
+        font_manager.fontManager.addfont(path)
+        return font_manager.FontProperties(fname=path).get_name()
+    except (OSError, RuntimeError) as error:
+        raise UserError(f"cannot use the font {path}: {error}") from None
+
+
+def _is_wide(character: str) -> bool:
+    """Whether DejaVu lacks it: Chinese, Japanese, Korean and their punctuation."""
+    return (
+        "\u2e80" <= character <= "\u9fff"
+        or "\uac00" <= character <= "\ud7af"
+        or "\uff00" <= character <= "\uffef"
+    )
+
+
+def check_ending(path: str) -> None:
+    if Path(path).suffix.lower() not in ENDINGS:
+        raise UserError(f"--out {path}: a picture ends with {', '.join(ENDINGS)}")
+
+
+def save(figure: Figure, path: str) -> None:
+    """Write the picture; the same input gives the same bytes."""
+    metadata: dict[str, Any] = {".svg": {"Date": None}, ".pdf": {"CreationDate": None}}.get(
+        Path(path).suffix.lower(), {}
+    )
+    with warnings.catch_warnings():
+        # A missing glyph was already reported, once, with what to install.
+        warnings.filterwarnings("ignore", message=".*[Gg]lyph .* missing")
+        try:
+            figure.savefig(path, metadata=metadata)
+        except OSError as error:
+            raise UserError(f"cannot write {path}: {error.strerror}") from None

@@ -1,0 +1,239 @@
+"""The paper's example display: source words, and under them what was written at that time.
+
+A word that was written after s source words stands under word s+1, while that one is being spoken; what is
+written after the end of the source stands in the last column. Several logs of the same source give several
+rows. With alignments, a file for each log, anticipated words are bold, coloured and underlined.
+
+  stacl plot example wait3.jsonl wait5.jsonl --sentence 7 --gloss "he also said" --out example.png
+"""
+
+from __future__ import annotations
+
+import argparse
+import textwrap
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from stacl.errors import UserError
+from stacl.plots import base
+from stacl.trace import Trace
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+LINE_HEIGHT = 0.24  # inches
+GAP = 0.14  # inches between columns
+TAIL_LETTERS = 34  # what is written after the end is folded into lines of about this length
+
+
+@dataclass(frozen=True)
+class Cell:
+    """Words in one place; the early ones are anticipated."""
+
+    words: tuple[tuple[str, bool], ...]
+
+
+@dataclass(frozen=True)
+class Row:
+    label: str
+    cells: list[list[Cell]]  # for each column its lines
+    size: float = 10.5
+    colour: str = base.BLACK
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("files", nargs="+", metavar="FILE", help="logs of systems that heard the same source")
+    parser.add_argument(
+        "--label", action="append", default=[], metavar="TEXT", help="a log's name, in their order"
+    )
+    parser.add_argument(
+        "--gloss", metavar="TEXT", help="a word for each source word, for those who cannot read it"
+    )
+    parser.add_argument(
+        "--width", type=float, default=13.0, metavar="INCHES", help="fold wider rows (default 13)"
+    )
+    base.add_sentence_options(parser, alignments="+")
+
+
+def picture(args: argparse.Namespace) -> Figure:
+    traces = [base.pick(path, args.sentence, args.source) for path in args.files]
+    source = next((trace.source for trace in traces if trace.source), None)
+    if source is None:
+        raise UserError("the example shows words, and none of the logs holds the source (see --source)")
+    for path, trace in zip(args.files, traces, strict=True):
+        if (trace.source and trace.source != source) or len(source) != trace.source_length:
+            raise UserError(f"{path}: sentence {args.sentence} has another source than {args.files[0]}")
+        if trace.delays and not trace.target:
+            raise UserError(f"{path} holds no target words")
+    gloss = args.gloss.split() if args.gloss else []
+    if gloss and len(gloss) != len(source):
+        raise UserError(
+            f"--gloss has {len(gloss)} words for {len(source)} source words (join several with ~)"
+        )
+    if len(args.alignment or ()) > len(traces):
+        raise UserError(f"{len(args.alignment)} alignments for {len(traces)} logs")
+    aligned = zip(args.alignment or (), traces, strict=False)
+    links = [base.read_links(path, args.sentence, args.one_based, trace) for path, trace in aligned]
+    names = [_name(trace, path) for trace, path in zip(traces, args.files, strict=True)]
+    names = [*args.label, *names[len(args.label) :]][: len(traces)]
+    texts = [*source, *(word for trace in traces for word in trace.target), *names, args.title or "", *gloss]
+    base.prepare(texts, args.font)
+    return draw(traces, names, list(source), gloss, links, args.width, args.title)
+
+
+def _name(trace: Trace, path: str) -> str:
+    return trace.policy or Path(path).stem
+
+
+def columns(trace: Trace, early: set[int]) -> list[list[Cell]]:
+    """For each source position and for the time after the end: the lines of words written then."""
+    places: list[list[tuple[str, bool]]] = [[] for _ in range(trace.source_length + 1)]
+    for t, (delay, word) in enumerate(zip(trace.delays, trace.target, strict=True), 1):
+        places[delay].append((word, t in early))
+    found = [[Cell(tuple(words))] if words else [] for words in places[:-1]]
+    return [*found, _folded(places[-1])]
+
+
+def _folded(words: list[tuple[str, bool]]) -> list[Cell]:
+    lines: list[Cell] = []
+    taken = 0
+    for line in textwrap.wrap(" ".join(word for word, _ in words), TAIL_LETTERS, break_long_words=False):
+        count = len(line.split())
+        lines.append(Cell(tuple(words[taken : taken + count])))
+        taken += count
+    return lines if taken == len(words) else [Cell(tuple(words))]
+
+
+def _plain(words: list[str]) -> list[list[Cell]]:
+    return [[Cell(((word, False),))] for word in words] + [[]]
+
+
+def draw(
+    traces: list[Trace],
+    names: list[str],
+    source: list[str],
+    gloss: list[str] | None = None,
+    links: Sequence[base.Links] = (),
+    width: float = 13.0,
+    title: str | None = None,
+) -> Figure:
+    from matplotlib.figure import Figure
+
+    positions = _plain([str(s) for s in range(1, len(source) + 1)])
+    positions[-1] = [Cell((("end", False),))]
+    rows = [
+        Row("", positions, 8.5, base.GREY),
+        Row("", _plain(source), 12),
+    ]
+    if gloss:
+        rows.append(Row("", _plain([word.replace("~", " ") for word in gloss]), 9, base.GREY))
+    heads = len(rows)
+    for number, (name, trace) in enumerate(zip(names, traces, strict=True)):
+        early = base.anticipated(trace.delays, links[number]) if number < len(links) else set()
+        rows.append(Row(name, columns(trace, early)))
+    measure = _Ruler()
+    widths = [max((measure(row, s) for row in rows), default=0.0) for s in range(len(source) + 1)]
+    margin = max(measure.text(row.label, 10) for row in rows) + 2 * GAP
+    bands = _bands(widths, width - margin)
+    figure = Figure(figsize=(1, 1))
+    painter = _Painter(figure, rows, heads, margin)
+    for band in bands:
+        painter.band(band, widths)
+    if title:
+        painter.texts.append((0.0, -0.35, title, 11.5, base.BLACK, False))
+    painter.finish()
+    return figure
+
+
+def _bands(widths: list[float], room: float) -> list[range]:
+    """Columns that fit beside each other, so that a long sentence goes on below."""
+    bands, start, used = [], 0, 0.0
+    for s, width in enumerate(widths):
+        if s > start and used + width > room:
+            bands.append(range(start, s))
+            start, used = s, 0.0
+        used += width
+    return [*bands, range(start, len(widths))]
+
+
+class _Ruler:
+    """How wide a text will be, in inches."""
+
+    def __init__(self) -> None:
+        from matplotlib.backends.backend_agg import FigureCanvasAgg
+        from matplotlib.figure import Figure
+
+        self.figure = Figure(dpi=200)
+        self.renderer = FigureCanvasAgg(self.figure).get_renderer()
+
+    def text(self, text: str, size: float, bold: bool = False) -> float:
+        if not text:
+            return 0.0
+        drawn = self.figure.text(0, 0, text, fontsize=size, fontweight="bold" if bold else "normal")
+        extent = drawn.get_window_extent(self.renderer).width / 200
+        drawn.remove()
+        return float(extent)
+
+    def line(self, cell: Cell, size: float) -> float:
+        space = self.text("n", size) * 0.6
+        return sum(self.text(word, size, early) + space for word, early in cell.words) - space
+
+    def __call__(self, row: Row, column: int) -> float:
+        return max((self.line(cell, row.size) for cell in row.cells[column]), default=0.0) + GAP
+
+
+class _Painter:
+    """Collects what stands where, in inches from the top left, and then sizes the figure to it."""
+
+    def __init__(self, figure: Figure, rows: list[Row], heads: int, margin: float) -> None:
+        self.figure, self.rows, self.heads, self.margin = figure, rows, heads, margin
+        self.texts: list[tuple[float, float, str, float, str, bool]] = []
+        self.rules: list[tuple[float, float, float, float, str]] = []  # x, y, x, y, colour
+        self.ruler = _Ruler()
+        self.y = 0.0
+
+    def band(self, band: range, widths: list[float]) -> None:
+        left = {s: self.margin + sum(widths[band.start : s]) for s in band}
+        right = self.margin + sum(widths[s] for s in band)
+        top = self.y
+        for number, row in enumerate(self.rows):
+            if number < self.heads and not any(row.cells[s] for s in band):
+                continue  # what is written after the end has no source words above it
+            lines = max(1, *(len(row.cells[s]) for s in band))
+            if number == self.heads:
+                self.rules.append((0, self.y + 0.02, right, self.y + 0.02, base.BLACK))
+                self.y += 0.08
+            self.texts.append((0, self.y, row.label, 10, base.BLACK, False))
+            for s in band:
+                for line, cell in enumerate(row.cells[s]):
+                    self._cell(cell, left[s], self.y + line * LINE_HEIGHT, row)
+            self.y += lines * LINE_HEIGHT + 0.04
+        if any(row.label for row in self.rows):
+            self.rules.append((self.margin - GAP, top, self.margin - GAP, self.y, base.GREY))
+        self.y += 0.25
+
+    def _cell(self, cell: Cell, x: float, y: float, row: Row) -> None:
+        space = self.ruler.text("n", row.size) * 0.6
+        for word, early in cell.words:
+            wide = self.ruler.text(word, row.size, early)
+            self.texts.append((x, y, word, row.size, base.VERMILION if early else row.colour, early))
+            if early:
+                self.rules.append((x, y + 0.2, x + wide, y + 0.2, base.VERMILION))
+            x += wide + space
+
+    def finish(self) -> None:
+        from matplotlib.lines import Line2D
+
+        top = min([y for _, y, *_ in self.texts], default=0.0)
+        width = max([x2 for _, _, x2, _, _ in self.rules] + [self.margin]) + 0.05
+        height = self.y - top
+        self.figure.set_size_inches(width, height)
+        for x, y, text, size, colour, bold in self.texts:
+            # The baseline, not the box, is what must be level: a box is higher where a letter hangs below.
+            self.figure.text(x / width, 1 - (y - top + 0.16) / height, text, fontsize=size, color=colour,
+                             fontweight="bold" if bold else "normal", va="baseline")  # fmt: skip
+        for x1, y1, x2, y2, colour in self.rules:
+            across, up = (x1 / width, x2 / width), (1 - (y1 - top) / height, 1 - (y2 - top) / height)
+            self.figure.add_artist(Line2D(across, up, color=colour, linewidth=0.9))

@@ -1,0 +1,204 @@
+"""Quality against latency for several systems, with their intervals.
+
+Each argument is one system: the JSON that `stacl evaluate --json` or `stacl score --json` prints, several
+files with commas between them, a name before `=` if it should have one. Several figures under --x give
+several panels.
+
+  stacl plot tradeoff ours=ours.json "test-time=t1.json,t3.json,t5.json" --x AL CW --y BLEU --out curve.svg
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from stacl.errors import UserError, suggest
+from stacl.plots import base
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+UNITS = {"AP": "share of the source"}
+
+
+@dataclass(frozen=True)
+class Point:
+    """One system at one setting."""
+
+    scores: dict[str, float | None]
+    intervals: dict[str, list[float]]
+    note: str = ""  # what stands beside the point: its k, or whatever its policy has after the colon
+
+    def value(self, score: str) -> float:
+        """NaN where the system has no such score."""
+        found = self.scores.get(score)
+        return math.nan if found is None else found
+
+
+Curves = dict[str, list[Point]]
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "systems", nargs="+", metavar="[NAME=]FILE[,FILE...]", help="scores as JSON, a system each"
+    )
+    parser.add_argument(
+        "--x", nargs="+", default=["AL"], metavar="SCORE", help="latency: AL, CW, AP ... (default AL)"
+    )
+    parser.add_argument("--y", default="BLEU", metavar="SCORE", help="quality (default BLEU)")
+
+
+def picture(args: argparse.Namespace) -> Figure:
+    curves: Curves = {}
+    for argument in args.systems:
+        for name, points in read_curves(argument).items():
+            curves.setdefault(name, []).extend(points)
+    for score in [*args.x, args.y]:
+        known = {name for points in curves.values() for point in points for name in point.scores}
+        if score not in known:
+            raise UserError(f"no system has the score {score!r}{suggest(score, known)}")
+    base.prepare([*curves, args.title or ""], args.font)
+    return draw(curves, args.x, args.y, args.title)
+
+
+def read_curves(argument: str) -> Curves:
+    """The curves of one argument. Policies of one family (wait-k:1, wait-k:3 ...) are one curve."""
+    name, mark, files = argument.rpartition("=")
+    curves: Curves = {}
+    paths = files.split(",")
+    for path in paths:
+        for found in _objects(path):
+            policy = str(found.get("policy") or "")
+            family, _, setting = policy.partition(":")
+            point = Point(found["scores"], found.get("intervals") or {}, setting.partition(",")[0])
+            label = family or (Path(path).stem if len(paths) == 1 or not mark else "")
+            curves.setdefault(label, []).append(point)
+    if not mark:
+        return curves
+    return {name if len(curves) == 1 else f"{name}, {family}": points for family, points in curves.items()}
+
+
+def _objects(path: str) -> list[dict[str, Any]]:
+    try:
+        found = json.loads(Path(path).read_text(encoding="utf-8"))
+    except OSError as error:
+        raise UserError(f"cannot read {path}: {error.strerror}") from None
+    except ValueError as error:
+        raise UserError(f"{path}: not valid JSON: {error}") from None
+    objects = found if isinstance(found, list) else [found]
+    if not objects or not all(
+        isinstance(one, dict) and isinstance(one.get("scores"), dict) for one in objects
+    ):
+        raise UserError(f'{path}: expected what `stacl score --json` prints, an object with "scores"')
+    return objects
+
+
+def draw(curves: Curves, latencies: list[str], quality: str, title: str | None = None) -> Figure:
+    from matplotlib.figure import Figure
+    from matplotlib.lines import Line2D
+
+    figure = Figure(figsize=(4.6 * len(latencies) + 0.4, 4.0), layout="constrained")
+    panels = figure.subplots(1, len(latencies), sharey=True, squeeze=False)[0]
+    for axes, latency in zip(panels, latencies, strict=True):
+        far = _far(curves, latency, quality)
+        for number, (name, points) in enumerate(curves.items()):
+            if name in far:
+                _at_the_edge(axes, points[0], latency, quality, number)
+            else:
+                _curve(axes, points, latency, quality, number)
+        axes.set_xlabel(
+            f"{latency}  ({UNITS.get(latency, 'ms' if latency.endswith('_CA') else 'source units')})"
+        )
+        axes.grid(color="#DDDDDD", linewidth=0.6)
+        axes.set_axisbelow(True)
+        axes.margins(0.1)
+    panels[0].set_ylabel(quality)
+    handles = [
+        Line2D([], [], label=name, **_look(number, points))
+        for number, (name, points) in enumerate(curves.items())
+    ]
+    # Under the panels: a legend inside of one hides points as soon as there are many systems.
+    figure.legend(
+        handles=handles, loc="outside lower center", ncols=min(3, len(handles)), frameon=False, handlelength=4
+    )
+    if title:
+        figure.suptitle(title, fontsize=11)
+    return figure
+
+
+def _look(number: int, points: list[Point]) -> dict[str, Any]:
+    colour = base.COLOURS[number % len(base.COLOURS)]
+    return {
+        "color": colour,
+        "linestyle": base.LINES[number % len(base.LINES)] if len(points) > 1 else "",
+        "marker": base.MARKERS[number % len(base.MARKERS)],
+        "markersize": 7,
+        # Where two curves cross, the white rim keeps their markers apart.
+        "markeredgecolor": "white" if colour != base.YELLOW else base.BLACK,
+        "markeredgewidth": 0.8,
+        "linewidth": 1.8,
+    }
+
+
+def _far(curves: Curves, latency: str, quality: str) -> set[str]:
+    """Single points so far to the right that they would press the curves together, as a full sentence
+    does.
+    """
+    single = {name: points[0].value(latency) for name, points in curves.items() if len(points) == 1}
+    values = [p.value(latency) for points in curves.values() if len(points) > 1 for p in points]
+    reach = max((value for value in values if not math.isnan(value)), default=math.inf)
+    return {name for name, value in single.items() if value > 1.5 * reach}
+
+
+def _at_the_edge(axes: Axes, point: Point, latency: str, quality: str, number: int) -> None:
+    """The level of a far point, with its latency written beside the edge."""
+    up = point.value(quality)
+    if math.isnan(up):
+        return
+    look = _look(number, [point])
+    axes.axhline(
+        up, color=look["color"], linestyle=base.LINES[number % len(base.LINES)], linewidth=1.1, zorder=1
+    )
+    axes.plot([1], [up], transform=axes.get_yaxis_transform(), clip_on=False, zorder=5, **look)
+    axes.annotate(
+        f"at {point.value(latency):.3g} →",
+        (1, up),
+        xycoords=axes.get_yaxis_transform(),
+        ha="right",
+        xytext=(-8, 5),
+        textcoords="offset points",
+        fontsize=8,
+    )
+
+
+def _curve(axes: Axes, points: list[Point], latency: str, quality: str, number: int) -> None:
+    both = [p for p in points if not math.isnan(p.value(latency) + p.value(quality))]
+    kept = sorted(both, key=lambda point: point.value(latency))
+    across, up = [p.value(latency) for p in kept], [p.value(quality) for p in kept]
+    look = _look(number, points)
+    sideways, upright = _whiskers(kept, latency), _whiskers(kept, quality)
+    axes.errorbar(across, up, xerr=sideways, yerr=upright, elinewidth=1, capsize=2.5, **look)
+    # Neighbouring curves write their settings on different sides.
+    beside = ((6, -11), (-10, 6), (6, 5), (-10, -11))[number % 4]
+    for x, y, point in zip(across, up, kept, strict=True):
+        axes.annotate(
+            point.note, (x, y), xytext=beside, textcoords="offset points", fontsize=8, color=look["color"]
+        )
+
+
+def _whiskers(points: list[Point], score: str) -> list[list[float]] | None:
+    """Distances down and up from each point to the ends of its interval; none at all without intervals."""
+    if not any(score in point.intervals for point in points):
+        return None
+    below, above = [], []
+    for point in points:
+        value = point.value(score)
+        low, high = point.intervals.get(score, [value, value])
+        below.append(max(0.0, value - low))
+        above.append(max(0.0, high - value))
+    return [below, above]

@@ -1,0 +1,238 @@
+"""Pictures: that they are drawn, from what, and what they say when they cannot be."""
+
+from __future__ import annotations
+
+import doctest
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from stacl import logs
+from stacl.__main__ import main
+from stacl.plots import base, example, path, tradeoff
+from stacl.trace import Trace
+
+pytest.importorskip("matplotlib", reason="matplotlib is not installed")
+
+GERMAN = Trace(
+    5,
+    (3, 4, 5, 5),
+    source=("er", "hat", "das", "Buch", "gelesen"),
+    target=("he", "read", "the", "book"),
+    policy="wait-k:3",
+)
+LINKS = frozenset({(1, 1), (2, 2), (5, 2), (3, 3), (4, 4)})
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    early = Trace(5, (1, 1, 3, 5), source=GERMAN.source, target=GERMAN.target, policy="wait-k:1")
+    logs.write([GERMAN, GERMAN], "de.jsonl", "trace")
+    logs.write([early, early], "early.jsonl", "trace")
+    Path("links").write_text("0-0 1-1 4?1 2-2 3-3\n1-1 2-2 5p2 3-3 4-4\n", encoding="utf-8")
+    points = [
+        {"policy": f"wait-k:{k}", "scores": {"AL": k, "CW": 1 + k / 9, "BLEU": 20 + k, "YAAL": None}}
+        for k in (5, 1, 3)
+    ]
+    points.append(
+        {"policy": "full", "scores": {"AL": 30, "CW": 30, "BLEU": 29}, "intervals": {"BLEU": [28, 30]}}
+    )
+    Path("ours.json").write_text(json.dumps(points), encoding="utf-8")
+    for k in (1, 3):
+        score = {"scores": {"AL": k + 0.5, "BLEU": 18 + k, "CW": 2}, "intervals": {"BLEU": [17 + k, 19 + k]}}
+        Path(f"theirs{k}.json").write_text(json.dumps(score), encoding="utf-8")
+    return tmp_path
+
+
+def drawn_text(figure: object) -> list[str]:
+    from matplotlib.text import Text
+
+    return [text.get_text() for text in figure.findobj(Text) if text.get_text()]  # type: ignore[attr-defined]
+
+
+def test_examples_in_docstrings() -> None:
+    for module in (base, example, path, tradeoff):
+        assert doctest.testmod(module).failed == 0
+
+
+@pytest.mark.parametrize("ending", ["svg", "png", "pdf"])
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["path", "de.jsonl", "--sentence", "2", "--alignment", "links", "--one-based"],
+        ["example", "de.jsonl", "early.jsonl", "--alignment", "links", "--gloss", "he has the book read"],
+        ["tradeoff", "ours=ours.json", "theirs=theirs1.json,theirs3.json", "--x", "AL", "CW"],
+    ],
+    ids=lambda arguments: arguments[0],
+)
+def test_pictures_are_written(folder: Path, arguments: list[str], ending: str) -> None:
+    assert main(["plot", *arguments, "--out", f"picture.{ending}"]) == 0
+    content = Path(f"picture.{ending}").read_bytes()
+    assert content.startswith({"svg": b"<?xml", "png": b"\x89PNG", "pdf": b"%PDF"}[ending])
+    assert len(content) > 5000
+    # The same input gives the same file.
+    assert main(["plot", *arguments, "--out", f"again.{ending}"]) == 0
+    assert Path(f"again.{ending}").read_bytes() == content
+
+
+def test_anticipation() -> None:
+    """A word is anticipated if all that it is aligned to comes later; an unaligned word is not."""
+    assert base.anticipated(GERMAN.delays, LINKS) == set()
+    assert base.anticipated((1, 1, 3, 5), LINKS) == {2}
+    assert base.anticipated((1, 1), frozenset()) == set()
+
+
+def test_path_shows_words_cutoff_and_anticipation() -> None:
+    base.prepare([])
+    early = Trace(5, (1, 1, 3, 5), source=GERMAN.source, target=GERMAN.target, policy="mine")
+    figure = path.draw(early, LINKS)
+    texts = drawn_text(figure)
+    assert {*GERMAN.source, *GERMAN.target} <= set(texts)
+    assert "cut-off: step 4 has seen it all" in texts
+    assert any("1 of 4 words anticipated" in text for text in texts)
+    (axes,) = figure.axes
+    bold = {label.get_text() for label in axes.get_yticklabels() if label.get_fontweight() == "bold"}
+    assert bold == {"read"}
+    path_line = next(line for line in axes.lines if line.get_label() == "path: → read, ↓ write")
+    assert [tuple(point) for point in path_line.get_xydata()][:4] == [(0, 0), (1, 0), (1, 1), (1, 1)]
+
+
+def test_path_without_words_shows_positions() -> None:
+    base.prepare([])
+    texts = drawn_text(path.draw(Trace(3, (1, 2))))
+    assert {"1", "2", "3"} <= set(texts)
+    assert not any("cut-off" in text for text in texts)
+
+
+def test_example_puts_words_where_they_were_written() -> None:
+    """As in the paper: what was decided after s source words stands under word s+1, the rest at the end."""
+    cells = example.columns(GERMAN, early={2})
+    assert [[cell.words for cell in column] for column in cells] == [
+        [],
+        [],
+        [],
+        [(("he", False),)],
+        [(("read", True),)],
+        [(("the", False), ("book", False))],
+    ]
+    long = Trace(1, (1,) * 20, target=("word",) * 20)
+    assert sum(len(cell.words) for cell in example.columns(long, set())[-1]) == 20
+    assert len(example.columns(long, set())[-1]) > 1
+
+
+def test_example_folds_long_sentences() -> None:
+    assert example._bands([1.0, 1.0, 1.0, 5.0], 2.5) == [range(2), range(2, 3), range(3, 4)]
+
+
+def test_curves_are_grouped_by_family(folder: Path) -> None:
+    curves = tradeoff.read_curves("ours=ours.json")
+    assert {name: [point.note for point in points] for name, points in curves.items()} == {
+        "ours, wait-k": ["5", "1", "3"],
+        "ours, full": [""],
+    }
+    assert list(tradeoff.read_curves("theirs=theirs1.json,theirs3.json")) == ["theirs"]
+    assert list(tradeoff.read_curves("theirs1.json")) == ["theirs1"]
+
+
+def test_curve_is_sorted_and_has_whiskers(folder: Path) -> None:
+    base.prepare([])
+    curves = tradeoff.read_curves("ours=ours.json") | tradeoff.read_curves("theirs=theirs1.json,theirs3.json")
+    figure = tradeoff.draw(curves, ["AL"], "BLEU")
+    (axes,) = figure.axes
+    ours, theirs = [bars.lines[0] for bars in axes.containers]
+    assert list(ours.get_xdata()) == [1, 3, 5]
+    assert (ours.get_marker(), ours.get_linestyle()) != (theirs.get_marker(), theirs.get_linestyle())
+    assert len(axes.containers[1].lines[2]) == 1  # the quality's interval, and none for latency
+    # The full sentence lies far to the right: its level is drawn, and its latency is written.
+    assert axes.get_xlim()[1] < 10
+    assert "at 30 →" in drawn_text(figure)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["path", "de.jsonl", "--out", "x.gif"], "a picture ends with .svg, .png, .pdf"),
+        (["path", "nowhere", "--out", "x.svg"], "cannot read nowhere"),
+        (["path", "de.jsonl", "--sentence", "3", "--out", "x.svg"], "de.jsonl has fewer than 3 sentences"),
+        (["path", "de.jsonl", "--sentence", "0", "--out", "x.svg"], "counts from 1"),
+        (
+            ["path", "de.jsonl", "--alignment", "bad", "--out", "x.svg"],
+            "bad:1: expected pairs such as 0-0 1-2",
+        ),
+        (
+            ["path", "de.jsonl", "--alignment", "links", "--one-based", "--out", "x.svg"],
+            "links:1: the link 0-0 lies",
+        ),
+        (["path", "de.jsonl", "--font", "links", "--out", "x.svg"], "cannot use the font links"),
+        (["path", "de.jsonl", "--out", "no/where.svg"], "cannot write no/where.svg"),
+        (["example", "paths", "--out", "x.svg"], "none of the logs holds the source"),
+        (
+            ["example", "paths", "--source", "source", "--out", "x.svg"],
+            "source:1: 1 words, but the trace has read 2",
+        ),
+        (["example", "de.jsonl", "--gloss", "one two", "--out", "x.svg"], "--gloss has 2 words for 5"),
+        (["tradeoff", "links", "--out", "x.svg"], "links: not valid JSON"),
+        (
+            ["tradeoff", "empty.json", "--out", "x.svg"],
+            "empty.json: expected what `stacl score --json` prints",
+        ),
+        (
+            ["tradeoff", "ours.json", "--x", "ALL", "--out", "x.svg"],
+            "no system has the score 'ALL'; did you mean AL?",
+        ),
+    ],
+)
+def test_mistakes(
+    folder: Path, capsys: pytest.CaptureFixture[str], arguments: list[str], message: str
+) -> None:
+    Path("bad").write_text("a-b\n", encoding="utf-8")
+    Path("paths").write_text("RRW\n", encoding="utf-8")
+    Path("source").write_text("wort\n", encoding="utf-8")
+    Path("empty.json").write_text("{}", encoding="utf-8")
+    assert main(["plot", *arguments]) == 2
+    error = capsys.readouterr().err
+    assert message in error
+    assert error.count("\n") == 1
+
+
+def test_chinese_without_a_font_is_said_once(
+    folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    logs.write([Trace(2, (1, 2), source=("你", "好"), target=("hello", "!"))], "zh.jsonl", "trace")
+    monkeypatch.setattr(base, "find_cjk_font", lambda: None)
+    assert main(["plot", "path", "zh.jsonl", "--out", "zh.svg"]) == 0
+    error = capsys.readouterr().err
+    assert error.count("fonts-noto-cjk") == 1
+    assert error.count("\n") == 2  # and what was written
+
+
+def test_chinese_with_a_font(folder: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    base.prepare([])
+    if base.find_cjk_font() is None:
+        pytest.skip("no font with Chinese characters is installed (Debian: fonts-noto-cjk)")
+    logs.write([Trace(2, (1, 2), source=("你", "好"), target=("hello", "!"))], "zh.jsonl", "trace")
+    assert main(["plot", "example", "zh.jsonl", "--out", "zh.svg"]) == 0
+    assert "font" not in capfd.readouterr().err
+
+
+def test_colours_differ_in_grey() -> None:
+    """On paper without colour the first systems of a plot still have different greys, and different
+    markers.
+    """
+
+    def grey(colour: str) -> float:
+        red, green, blue = (int(colour[i : i + 2], 16) / 255 for i in (1, 3, 5))
+        return 0.2126 * red + 0.7152 * green + 0.0722 * blue
+
+    greys = [grey(colour) for colour in base.COLOURS]
+    assert abs(greys[0] - greys[1]) > 0.15
+    assert len(set(base.MARKERS)) == len(base.MARKERS) == len(base.LINES) == len(base.COLOURS)
+
+
+def test_commands_without_a_picture_import_no_matplotlib() -> None:
+    program = "import sys, stacl.__main__ as m; m.build_parser(); sys.exit('matplotlib' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", program]).returncode == 0
