@@ -1,0 +1,316 @@
+"""SPEC 9 through the live session: live = masked = batched, append-only, for every model, policy, unit and beam."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from stacl.batches import collate
+from stacl.errors import UserError
+from stacl.masks import reading
+from stacl.policies.base import policy
+from stacl.text import END
+from tests.helpers import GERMAN, random_translator, tiny_models
+
+TRANSLATORS = {name: random_translator(name) for name in tiny_models()}
+POLICIES = ["full", "none", "wait-k:1", "wait-k:3", "wait-k:2,c=0.25", "wait-k:2,c=-1/4", "wait-k:30"]
+every_model = pytest.mark.parametrize("name", TRANSLATORS)
+every_policy = pytest.mark.parametrize("spec", POLICIES)
+both_units = pytest.mark.parametrize("unit", ["word", "piece"])
+beams = pytest.mark.parametrize("beam", [1, 3])
+
+
+class Spy:
+    """An engine that keeps what it answered."""
+
+    def __init__(self, engine) -> None:
+        self.engine, self.logits = engine, []
+        self.start, self.read, self.select = engine.start, engine.read, engine.select
+
+    def write(self, state, previous, visible=None):
+        state, logits = self.engine.write(state, previous, visible)
+        self.logits.append(logits.copy())
+        return state, logits
+
+
+def live(translator, line: str, spec, **options):
+    """All words of a sentence through a session; each call's words, and the session."""
+    session = translator.stream(spec, **options)
+    said = [session.read(word) for word in line.split()]
+    said.append(session.close())
+    return said, session
+
+
+@both_units
+@every_policy
+@every_model
+def test_live_logits_are_the_masked_ones(name, spec, unit):
+    translator = random_translator(name)
+    translator.engine = Spy(translator.engine)
+    chosen = policy(spec, unit)
+    session = translator.stream(chosen)
+    for word in GERMAN[0].split():
+        session.read(word)
+    hypothesis = session._sentence._hypothesis
+    session.close()
+    pieces = translator.source_pieces
+    source = np.array(pieces.encode(GERMAN[0].split()))
+    batch = collate([(source, np.array(hypothesis.pieces, dtype=np.int64))], pieces.ends_word, pieces.ends_word, unit)
+    with torch.inference_mode():
+        masked = translator.engine.engine.model(batch, reading(chosen, batch, random.Random(0)))[0].numpy()
+    spoken = np.concatenate(translator.engine.logits)
+    assert len(spoken) == len(masked)
+    np.testing.assert_allclose(spoken, masked, atol=1e-5, rtol=1e-5)
+
+
+@beams
+@both_units
+@every_policy
+@every_model
+def test_batched_decoding_says_the_same(name, spec, unit, beam):
+    translator, chosen = TRANSLATORS[name], policy(spec, unit)
+    lines = [GERMAN[0], GERMAN[4], "", "Nein."]
+    batched = translator.translate_lines(lines, chosen, beam=beam, size=4)
+    for line, trace in zip(lines, batched, strict=True):
+        _, session = live(translator, line, chosen, beam=beam)
+        assert session.trace.target == trace.target
+        assert session.trace.delays == trace.delays
+
+
+@beams
+@every_policy
+@every_model
+def test_append_only(name, spec, beam):
+    """What was returned stays: the calls together are the trace, and delays never exceed what had come."""
+    said, session = live(TRANSLATORS[name], GERMAN[1], spec, beam=beam)
+    words = [word for call in said for word in call]
+    assert tuple(word.text for word in words) == session.trace.target
+    for heard, call in enumerate(said, start=1):
+        assert all(word.delay <= heard for word in call)
+    assert [word.delay for word in words] == sorted(word.delay for word in words)
+
+
+@every_model
+def test_the_beam_leaves_alone_what_was_said_before_the_end(name):
+    translator = TRANSLATORS[name]
+    greedy, _ = live(translator, GERMAN[1], "wait-k:2")
+    searched, _ = live(translator, GERMAN[1], "wait-k:2", beam=4)
+    assert [w.text for call in greedy[:-1] for w in call] == [w.text for call in searched[:-1] for w in call]
+
+
+def tail_score(translator, line: str, trace_pieces, committed: int, chosen) -> float:
+    """Mean log probability of the pieces after the committed ones, by the masked pass, END included."""
+    pieces = translator.source_pieces
+    batch = collate(
+        [(np.array(pieces.encode(line.split())), np.array(trace_pieces, dtype=np.int64))], pieces.ends_word, pieces.ends_word, "word"
+    )
+    with torch.no_grad():
+        logits = translator.engine.model(batch, reading(chosen, batch, random.Random(0)))[0]
+    logits[:, [0, 1, 2]] = -torch.inf  # never written
+    logs = logits.log_softmax(-1).gather(1, batch.target_out[0][:, None])[:, 0]
+    return float(logs[committed:].mean())
+
+
+@pytest.mark.parametrize("spec", ["full", "wait-k:2", "wait-k:30"])
+@every_model
+def test_the_beam_scores_at_least_as_well_as_greedy(name, spec):
+    translator, chosen = TRANSLATORS[name], policy(spec)
+    for line in GERMAN[:4]:
+        found = []
+        for beam in (1, 4):
+            session = translator.stream(chosen, beam=beam)
+            for word in line.split():
+                session.read(word)
+            sentence = session._sentence
+            committed = len(sentence._hypothesis.pieces)
+            session.close()
+            found.append((sentence._hypothesis.pieces, committed))
+        (greedy, before), (searched, same) = found
+        assert before == same
+        assert greedy[:before] == searched[:before]
+        scores = [tail_score(translator, line, pieces, before, chosen) for pieces in (greedy, searched)]
+        # A tail that ran into the length limit has a forced end, which the plain pass does not know.
+        limit = 2 * (len(line.split()) + 1) + 20
+        if translator.source_pieces.ends_word[greedy].sum() < limit > translator.source_pieces.ends_word[searched].sum():
+            assert scores[1] >= scores[0] - 1e-5
+
+
+def test_a_wait_beyond_the_source_is_full_beam_search():
+    translator = TRANSLATORS["transformer-causal"]
+    for line in GERMAN[:3]:
+        full = translator.translate_lines([line], "full", beam=4)[0]
+        assert translator.translate_lines([line], "wait-k:40", beam=4)[0].target == full.target
+        assert translator.translate_lines([line], "full", beam=1)[0].target == translator.translate_lines([line], "full")[0].target
+
+
+def test_delays_follow_the_policy():
+    _, session = live(TRANSLATORS["transformer-causal"], GERMAN[0], "wait-k:3")
+    trace = session.trace
+    assert list(trace.delays) == policy("wait-k:3").schedule(len(trace.source), len(trace.target))
+
+
+TEXT = "Ein Mann schläft. Der 3. Hund, z. B. ein „großer“ 😀 – שלום مرحبا 中文字！\n\nZwei\tFrauen \u00a0laufen\r\nNein"
+
+
+@settings(max_examples=20, deadline=None)
+@given(cuts=st.lists(st.integers(0, len(TEXT.encode())), max_size=40), segment=st.booleans())
+def test_any_chunks_of_bytes_give_the_same_words(cuts, segment):
+    translator = TRANSLATORS["transformer-causal"]
+    expected = translator.stream("wait-k:2", segment=segment)
+    whole = expected.feed(TEXT) + expected.close()
+    raw = TEXT.encode()
+    places = [0, *sorted(cuts), len(raw)]
+    session = translator.stream("wait-k:2", segment=segment)
+    said = [word for start, end in zip(places, places[1:], strict=False) for word in session.feed(raw[start:end])]
+    said += session.close()
+    assert [(w.text, w.delay, w.sentence) for w in said] == [(w.text, w.delay, w.sentence) for w in whole]
+    assert [trace.source for trace in session.traces] == [trace.source for trace in expected.traces]
+
+
+def test_no_source_word_is_lost_or_doubled_at_cuts():
+    translator = TRANSLATORS["transformer-causal"]
+    session = translator.stream("wait-k:2", segment=True)
+    text = " ".join(GERMAN * 3)
+    session.feed(text)
+    session.close()
+    assert [word for trace in session.traces for word in trace.source] == text.split()
+    assert len(session.traces) == len(GERMAN) * 3
+
+
+def test_the_policy_can_change_mid_sentence():
+    translator, words = TRANSLATORS["transformer-causal"], GERMAN[1].split()
+    session = translator.stream("wait-k:6")
+    before = [word for source in words[:6] for word in session.read(source)]
+    assert len(before) == 1
+    at_once = session.change("wait-k:2")
+    assert len(at_once) == 4  # words 2 .. 5 are due now, with six words heard
+    assert [word.delay for word in at_once] == [6, 6, 6, 6]
+    assert len(session.read(words[6])) == 1
+    session.change("full")
+    assert [session.read(source) for source in words[7:]] == [[]] * len(words[7:])
+    session.close()
+    assert session.trace.target[:5] == tuple(word.text for word in before + at_once)
+    with pytest.raises(UserError, match="unit stays word"):
+        translator.stream("wait-k:2").change("wait-k:2,unit=piece")
+
+
+@beams
+@every_model
+def test_a_copy_goes_its_own_way(name, beam):
+    translator, words = TRANSLATORS[name], GERMAN[1].split()
+    expected = live(translator, GERMAN[1], "wait-k:2", beam=beam)[1].trace.target
+    session = translator.stream("wait-k:2", beam=beam)
+    for word in words[:4]:
+        session.read(word)
+    other = session.copy()
+    for word in GERMAN[2].split():
+        other.read(word)
+    other.close()
+    for word in words[4:]:
+        session.read(word)
+    session.close()
+    assert session.trace.target == expected
+    assert other.trace.target != expected
+
+
+def test_sessions_do_not_disturb_each_other():
+    translator = TRANSLATORS["transformer-causal"]
+    alone = [live(translator, line, "wait-k:2")[1].trace.target for line in GERMAN]
+    sessions = [translator.stream("wait-k:2") for _ in GERMAN]
+    sentences = [line.split() for line in GERMAN]
+    for step in range(max(map(len, sentences))):
+        for session, words in zip(sessions, sentences, strict=True):
+            if step < len(words):
+                session.read(words[step])
+    for session in sessions:
+        session.close()
+    assert [session.trace.target for session in sessions] == alone
+
+
+def test_asynchronous():
+    translator = TRANSLATORS["transformer-causal"]
+
+    async def speaker():
+        for chunk in ("Ein Ma", "nn schl", "äft. Der Hund ", "spielt."):
+            yield chunk
+
+    async def listener():
+        return [word.text async for word in translator.interpret(speaker(), "wait-k:2")]
+
+    session = translator.stream("wait-k:2", segment=True)
+    expected = session.feed("Ein Mann schläft. Der Hund spielt.") + session.close()
+    assert asyncio.run(listener()) == [word.text for word in expected]
+
+
+def test_a_closed_session_says_so():
+    session = TRANSLATORS["transformer-causal"].stream("wait-k:1")
+    session.read("Ein")
+    assert session.close()
+    assert session.close() == []
+    with pytest.raises(ValueError, match="closed"):
+        session.read("Mann")
+    with pytest.raises(UserError, match="at least one"):
+        TRANSLATORS["transformer-causal"].stream("wait-k:1", beam=0)
+
+
+def test_an_early_end_only_where_it_is_allowed():
+    """A model that always wants to end: masked it goes on to the end of the source, free it is silent."""
+    translator = random_translator()
+    with torch.no_grad():
+        translator.engine.model.bias[END] = 100.0
+    masked = translator.translate_lines(GERMAN, "wait-k:2")
+    free = translator.translate_lines(GERMAN, "wait-k:2", early_end=True)
+    assert all(len(trace.target) == len(trace.source) - 1 for trace in masked)
+    assert all(trace.target == () for trace in free)
+
+
+def test_a_policy_that_never_reads_on_is_made_to_listen():
+    trace = TRANSLATORS["transformer-causal"].translate_lines(GERMAN[:1], policy(lambda t: 1))[0]
+    assert trace.delays[-1] == len(trace.source)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "   \n \n",
+        "x" * 10_000,
+        "\x00\x07 \x1b[31m",
+        "😀 👩‍👩‍👧 🇩🇪",
+        "שלום עולם مرحبا",
+        "我们在学习机器翻译。",
+        b"sch\xf6n \xff\xfe \xf0\x9f",
+    ],
+)
+def test_odd_text_has_a_defined_outcome(text):
+    session = TRANSLATORS["transformer-causal"].stream("wait-k:1", segment=True)
+    session.feed(text)
+    session.close()
+    heard = "".join(word for trace in session.traces for word in trace.source)
+    plain = text if isinstance(text, str) else text.decode("utf-8", "replace")
+    visible = "".join(c for c in plain if (c.isprintable() or c == "\u200d") and not c.isspace())
+    assert heard == visible
+
+
+def test_a_very_long_sentence():
+    """No end mark at all: cut by length, nothing lost."""
+    translator = TRANSLATORS["transformer-causal"]
+    session = translator.stream("wait-k:1", segment=True)
+    count = 0
+
+    def heard(trace):
+        nonlocal count
+        count += len(trace.source)
+        assert len(trace.source) <= 80
+
+    session._on_trace = heard
+    for number in range(500):
+        session.read(f"Hund{number % 7}")
+    session.close()
+    assert count == 500
