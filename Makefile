@@ -1,12 +1,12 @@
 # Two commands are enough on a fresh machine: `make demo` and `make test`.
 PYTHON ?= python3
 BIN := .venv/bin
-EXTRAS := train,plot,dev
+EXTRAS := train,live,export,plot,dev
 
 .PHONY: demo test quick check format wheel clean
 
 demo: .venv/.installed
-	@$(BIN)/python -m experiments.demo
+	@$(BIN)/python examples/demo.py
 
 test: .venv/.installed check
 	$(BIN)/python -m pytest

@@ -11,17 +11,41 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
+    from stacl.api import Translator, load
     from stacl.errors import UserError
-    from stacl.policies.base import policy
+    from stacl.metrics import latency, measure
+    from stacl.policies.base import Policy, policy
+    from stacl.sentence import Written
+    from stacl.stream import Session
     from stacl.trace import Trace
 
+# Where each public name lives; nothing is imported before it is asked for.
 _HOMES = {
+    "Policy": "stacl.policies.base",
+    "Session": "stacl.stream",
     "Trace": "stacl.trace",
+    "Translator": "stacl.api",
     "UserError": "stacl.errors",
+    "Written": "stacl.sentence",
+    "latency": "stacl.metrics",
+    "load": "stacl.api",
+    "measure": "stacl.metrics",
     "policy": "stacl.policies.base",
 }
 
-__all__ = ["Trace", "UserError", "__version__", "policy"]
+__all__ = [
+    "Policy",
+    "Session",
+    "Trace",
+    "Translator",
+    "UserError",
+    "Written",
+    "__version__",
+    "latency",
+    "load",
+    "measure",
+    "policy",
+]
 
 
 def __getattr__(name: str) -> Any:

@@ -28,7 +28,12 @@ class Translator:
     """A trained model with its vocabularies and languages."""
 
     def __init__(
-        self, settings: config.Config, engine: Engine, source: Subwords, target: Subwords, fingerprint: str = ""
+        self,
+        settings: config.Config,
+        engine: Engine,
+        source: Subwords,
+        target: Subwords,
+        fingerprint: str = "",
     ) -> None:
         self.settings = settings
         self.fingerprint = fingerprint  # the checksum of the weights, for those who keep results

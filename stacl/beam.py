@@ -96,7 +96,12 @@ def _expand(branches: list[_Branch], scores: np.ndarray, beam: int) -> list[tupl
         if branch.greedy and own not in picked:
             picked.append(own)
     return [
-        (number, piece, float(totals[number, piece]), branches[number].greedy and piece == best_pieces[number])
+        (
+            number,
+            piece,
+            float(totals[number, piece]),
+            branches[number].greedy and piece == best_pieces[number],
+        )
         for number, piece in picked
     ]
 

@@ -61,7 +61,11 @@ def load_weights(model: torch.nn.Module, tensors: dict[str, Tensor], name: str) 
     missing = sorted(own.keys() - tensors.keys())
     foreign = sorted(tensors.keys() - own.keys())
     wrong = [key for key in own.keys() & tensors.keys() if own[key].shape != tensors[key].shape]
-    for keys, what in ((missing, "lacks"), (foreign, "has a foreign"), (sorted(wrong), "has another shape of")):
+    for keys, what in (
+        (missing, "lacks"),
+        (foreign, "has a foreign"),
+        (sorted(wrong), "has another shape of"),
+    ):
         if keys:
             raise UserError(f"{name} does not belong to this model: it {what} {keys[0]}")
     model.load_state_dict(tensors)

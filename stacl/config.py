@@ -109,9 +109,7 @@ class TrainSettings:
     average: int = _doc(5, "last validations whose weights are averaged into the model; 1: none")
     save_every: int = _doc(500, "updates between checkpoints to resume from")
     device: str = _doc("auto", "cpu, cuda, cuda:1, or auto: a GPU where there is one")
-    precision: str = _doc(
-        "auto", "auto: mixed on a GPU, else float32", ("auto", "float32", "bfloat16", "float16")
-    )
+    precision: str = _doc("auto", "auto: mixed on a GPU, else float32", ("auto", "float32", "bfloat16", "float16"))
     threads: int = _doc(0, "CPU threads; 0: torch's own choice")
 
 
@@ -263,5 +261,3 @@ def _line(entry: Any, value: Any) -> str:
 
     choices = f" ({', '.join(entry.metadata['choices'])})" if entry.metadata["choices"] else ""
     return f"{entry.name} = {json.dumps(value)}".ljust(32) + f"# {entry.metadata['doc']}{choices}"
-
-

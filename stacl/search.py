@@ -55,7 +55,7 @@ def decode(engine: Engine, sources: Sources, rules: Rules, beam: int = 1) -> lis
             if found[row].between(unit):
                 read[row] = _listen(rules, read[row], found[row].units, sources.lengths[row])
         ended = np.array([read[row] > sources.lengths[row] for row in alive])
-        visible = np.array([sources.visible(row, read[row]) for row in alive])
+        visible = np.array([sources.visible(int(row), read[row]) for row in alive])
         if beam > 1 and ended.any():
             tails = [
                 Tail(found[row], int(fed), read[row], int(seen))

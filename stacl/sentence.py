@@ -37,7 +37,13 @@ class Sentence:
     """Reads and writes as the policy decides. All state of the sentence is here; the weights belong to everybody."""
 
     def __init__(
-        self, translator: Translator, policy: Policy, *, beam: int = 1, early_end: bool = False, number: int = 0
+        self,
+        translator: Translator,
+        policy: Policy,
+        *,
+        beam: int = 1,
+        early_end: bool = False,
+        number: int = 0,
     ) -> None:
         self.translator, self.policy, self.number = translator, policy, number
         self._beam, self._early_end = beam, early_end

@@ -72,9 +72,12 @@ class Trainer:
         if not saved:
             return False
         progress = checkpoint.load_checkpoint(saved[-1], self.model, self.optimizer)
-        self.scaler.load_state_dict(progress.pop("scaler"))
-        self.tally = Tally(**progress.pop("tally"))
-        self.position = Position(**progress)
+        try:
+            self.scaler.load_state_dict(progress.pop("scaler"))
+            self.tally = Tally(**progress.pop("tally"))
+            self.position = Position(**progress)
+        except (KeyError, TypeError) as error:
+            raise UserError(f"{saved[-1]} was written by another version of stacl: {error}") from None
         self.position.finished = self._reason_to_stop()  # the limits may have been raised since
         return True
 

@@ -34,7 +34,11 @@ def reversal_run(folder, toy_config, policy: str, encoder: str, steps: int):
         "train.threads": 1,
     }
     done = stacl(
-        "train", toy_config, "--out", folder, *(part for item in options.items() for part in ("--set", "=".join(map(str, item))))
+        "train",
+        toy_config,
+        "--out",
+        folder,
+        *(part for item in options.items() for part in ("--set", "=".join(map(str, item)))),
     )
     assert done.returncode == 0, done.stderr
     return api.load(folder)
@@ -45,7 +49,9 @@ def test_copy_is_learned_one_word_behind(copy_run):
     traces = api.load(copy_run).translate_lines(lines)
     right = [" ".join(trace.target) == line for trace, line in zip(traces, lines, strict=True)]
     assert sum(right) >= 0.95 * len(lines)
-    assert all(trace.delays == tuple(range(1, len(trace.source) + 1)) for trace, ok in zip(traces, right, strict=True) if ok)
+    assert all(
+        trace.delays == tuple(range(1, len(trace.source) + 1)) for trace, ok in zip(traces, right, strict=True) if ok
+    )
 
 
 @pytest.mark.parametrize("encoder", ["prefix", "causal"])

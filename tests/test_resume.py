@@ -78,7 +78,12 @@ def untimed_log(folder) -> list[dict]:
 @pytest.fixture(scope="module")
 def undisturbed(tmp_path_factory, toy_config):
     folder = tmp_path_factory.mktemp("undisturbed") / "run"
-    subprocess.run(command(folder, toy_config), check=True, capture_output=True, env=os.environ | {"OMP_NUM_THREADS": "1"})
+    subprocess.run(
+        command(folder, toy_config),
+        check=True,
+        capture_output=True,
+        env=os.environ | {"OMP_NUM_THREADS": "1"},
+    )
     return folder
 
 

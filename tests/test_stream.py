@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
 import random
 
 import numpy as np
@@ -108,7 +109,10 @@ def tail_score(translator, line: str, trace_pieces, committed: int, chosen) -> f
     """Mean log probability of the pieces after the committed ones, by the masked pass, END included."""
     pieces = translator.source_pieces
     batch = collate(
-        [(np.array(pieces.encode(line.split())), np.array(trace_pieces, dtype=np.int64))], pieces.ends_word, pieces.ends_word, "word"
+        [(np.array(pieces.encode(line.split())), np.array(trace_pieces, dtype=np.int64))],
+        pieces.ends_word,
+        pieces.ends_word,
+        "word",
     )
     with torch.no_grad():
         logits = translator.engine.model(batch, reading(chosen, batch, random.Random(0)))[0]
@@ -137,7 +141,11 @@ def test_the_beam_scores_at_least_as_well_as_greedy(name, spec):
         scores = [tail_score(translator, line, pieces, before, chosen) for pieces in (greedy, searched)]
         # A tail that ran into the length limit has a forced end, which the plain pass does not know.
         limit = 2 * (len(line.split()) + 1) + 20
-        if translator.source_pieces.ends_word[greedy].sum() < limit > translator.source_pieces.ends_word[searched].sum():
+        if (
+            translator.source_pieces.ends_word[greedy].sum()
+            < limit
+            > translator.source_pieces.ends_word[searched].sum()
+        ):
             assert scores[1] >= scores[0] - 1e-5
 
 
@@ -146,7 +154,10 @@ def test_a_wait_beyond_the_source_is_full_beam_search():
     for line in GERMAN[:3]:
         full = translator.translate_lines([line], "full", beam=4)[0]
         assert translator.translate_lines([line], "wait-k:40", beam=4)[0].target == full.target
-        assert translator.translate_lines([line], "full", beam=1)[0].target == translator.translate_lines([line], "full")[0].target
+        assert (
+            translator.translate_lines([line], "full", beam=1)[0].target
+            == translator.translate_lines([line], "full")[0].target
+        )
 
 
 def test_delays_follow_the_policy():
@@ -167,7 +178,7 @@ def test_any_chunks_of_bytes_give_the_same_words(cuts, segment):
     raw = TEXT.encode()
     places = [0, *sorted(cuts), len(raw)]
     session = translator.stream("wait-k:2", segment=segment)
-    said = [word for start, end in zip(places, places[1:], strict=False) for word in session.feed(raw[start:end])]
+    said = [word for start, end in itertools.pairwise(places) for word in session.feed(raw[start:end])]
     said += session.close()
     assert [(w.text, w.delay, w.sentence) for w in said] == [(w.text, w.delay, w.sentence) for w in whole]
     assert [trace.source for trace in session.traces] == [trace.source for trace in expected.traces]

@@ -115,7 +115,7 @@ def test_a_run_is_not_overwritten(trained, capsys, quick):
 
 
 def test_a_damaged_checkpoint_is_named_and_the_one_before_serves(trained, capsys):
-    older, newest = checkpoints(trained / "checkpoints")
+    newest = checkpoints(trained / "checkpoints")[-1]
     weights = newest / "weights.safetensors"
     content = bytearray(weights.read_bytes())
     content[-5] ^= 1

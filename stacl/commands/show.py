@@ -39,7 +39,9 @@ def run(args: argparse.Namespace) -> int:
     print(Trace(args.src, tuple(schedule)).actions())
     print()
     print(grid(schedule, args.src))
-    print(f"\n{shown}: unit {shown.unit}, |x| = {args.src}, |y| = {args.tgt}, cut-off step {cut_off(schedule, args.src)}")
+    print(
+        f"\n{shown}: unit {shown.unit}, |x| = {args.src}, |y| = {args.tgt}, cut-off step {cut_off(schedule, args.src)}"
+    )
     return 0
 
 

@@ -23,7 +23,11 @@ from stacl.errors import UserError
 def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("config", nargs="?", type=Path, metavar="CONFIG", help="a TOML file; see configs/")
     parser.add_argument(
-        "--set", action="append", default=[], metavar="A.B=C", help="change a field, e.g. --set train.rate=5e-4"
+        "--set",
+        action="append",
+        default=[],
+        metavar="A.B=C",
+        help="change a field, e.g. --set train.rate=5e-4",
     )
     parser.add_argument("--out", type=Path, metavar="RUN", help="run folder (default: runs/ and the config's name)")
     parser.add_argument("--resume", action="store_true", help="go on from the run folder's last checkpoint")
@@ -55,7 +59,10 @@ def run(args: argparse.Namespace) -> int:
     try:
         trainer.fit()
     except KeyboardInterrupt:
-        print(f"\nstopped; `stacl train --resume --out {folder}` goes on from the last checkpoint", file=sys.stderr)
+        print(
+            f"\nstopped; `stacl train --resume --out {folder}` goes on from the last checkpoint",
+            file=sys.stderr,
+        )
         return 130
     print(folder)
     return 0

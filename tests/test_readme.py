@@ -1,0 +1,78 @@
+"""What the README and docs/adding.md say is what happens: their commands and code are run here."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from stacl.policies.base import policy
+from tests.conftest import ROOT
+
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+
+
+def blocks(kind: str, text: str = README) -> list[str]:
+    return re.findall(rf"^```{kind}\n(.*?)^```$", text, flags=re.M | re.S)
+
+
+@pytest.mark.parametrize("block", blocks("console"), ids=lambda block: block.splitlines()[0])
+def test_console_blocks(block):
+    """A line that begins with a dollar sign is typed; what follows is what it prints."""
+    command, _, expected = block.partition("\n")
+    environment = os.environ | {"PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"}
+    done = subprocess.run(["bash", "-c", command.removeprefix("$ ")], capture_output=True, text=True, env=environment)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.rstrip() == expected.rstrip()
+
+
+@pytest.mark.slow
+def test_python_block(copy_run, tmp_path, monkeypatch):
+    (tmp_path / "runs").mkdir()
+    (tmp_path / "runs" / "demo").symlink_to(copy_run)
+    monkeypatch.chdir(tmp_path)
+    (code,) = blocks("python")
+    expected = README[README.index(code) :].split("```")[2].strip()
+    printed = io.StringIO()
+    with contextlib.redirect_stdout(printed):
+        exec(code, {})
+    assert printed.getvalue().strip() == expected
+
+
+def test_links_lead_somewhere():
+    for target in re.findall(r"\]\(([^)#]+)\)", README):
+        if not target.startswith("http"):
+            assert (ROOT / target).exists(), target
+
+
+def test_every_verb_that_is_mentioned_exists():
+    from stacl import plugins
+
+    mentioned = set(re.findall(r"(?:`|^|\| |\$ )stacl ([a-z]+)", README, flags=re.M))
+    assert mentioned <= set(plugins.names("commands"))
+    assert {"train", "translate", "evaluate", "score", "show"} <= mentioned
+
+
+def test_the_policy_of_adding_md_works(tmp_path):
+    text = (ROOT / "docs" / "adding.md").read_text(encoding="utf-8")
+    (tmp_path / "mine.py").write_text(blocks("python", text)[0], encoding="utf-8")
+    assert policy(f"{tmp_path / 'mine.py'}:EveryOther").schedule(5, 3) == [2, 4, 5]
+
+
+@pytest.mark.slow
+def test_the_demo(copy_run, tmp_path):
+    """`make demo` after its training: it listens, speaks, and says what to try next."""
+    (tmp_path / "runs").mkdir()
+    (tmp_path / "runs" / "demo").symlink_to(copy_run)
+    command = [sys.executable, str(ROOT / "examples" / "demo.py")]
+    done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, timeout=120)
+    assert done.returncode == 0, done.stderr
+    assert "heard gogo         said gogo" in done.stdout
+    assert "average lagging 1.00 words" in done.stdout
+    assert "What to try next" in done.stdout
