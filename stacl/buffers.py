@@ -1,0 +1,191 @@
+"""Keys and values of B half-translated sentences: arrays with room to grow, bound once to fast.py's graphs.
+
+States that went on from one another share buffers: a state knows how many places are its own, and the places
+behind them are free as long as nobody has gone on from it. Who comes second gets a copy: states are values.
+
+B batch, H heads, C places, d = D / H, L layers.
+"""
+
+from __future__ import annotations
+
+import threading
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+HIDDEN = np.float32(-1e9)  # added to a score: its share is exactly 0, and no NaN where nothing may be seen
+_ROOM = 64
+
+
+@dataclass(frozen=True)
+class Sizes:
+    """What must be known of a model besides its graphs."""
+
+    encoder: str  # causal or prefix
+    precision: str
+    pieces: int  # of the target vocabulary
+    width: int
+    heads: int
+    encoder_layers: int
+    decoder_layers: int
+
+
+def cache_names(owner: str, layers: int) -> list[str]:
+    """What the graphs call the arrays of the layers."""
+    return [f"{owner}.{layer}.{what}" for layer in range(layers) for what in ("key", "value")]
+
+
+def grown_name(cache: str) -> str:
+    """What the graphs call a cache once they have appended to it; it is bound to the same memory."""
+    return f"{cache}.grown"
+
+
+class Buffers:
+    """`encoder`, `memory` (the source as decoder layers see it) and `decoder`: each [2L, B, H, C, d]."""
+
+    def __init__(
+        self,
+        sizes: Sizes,
+        read: Any,
+        write: Any,
+        rows: int,
+        source_room: int = _ROOM,
+        target_room: int = _ROOM,
+    ) -> None:
+        self._sizes, self._read, self._write = sizes, read, write
+        self.rows, self.source_room, self.target_room = rows, source_room, target_room
+        self._heard = self._written = 0  # places taken
+        self._claim = threading.Lock()
+        causal = sizes.encoder == "causal"
+        self.encoder = self._empty(sizes.encoder_layers if causal else 0, source_room)
+        self.decoder = self._empty(sizes.decoder_layers, target_room)
+        self.memory = self._empty(sizes.decoder_layers, source_room)
+        self.memory[...] = 0  # what a mask hides must be finite; of the others only what is filled is looked at
+        # What changes from step to step is bound once and changed in place.
+        self._read_last, self._read_total = np.zeros(rows, dtype=np.int32), np.zeros((), dtype=np.int32)
+        self._last, self._total = np.zeros(rows, dtype=np.int32), np.zeros((), dtype=np.int32)
+        self._piece = np.zeros((rows, 1), dtype=np.int64)
+        self._place = np.zeros((1, sizes.width), dtype=np.float32)
+        self._mask = np.full((rows, 1, 1, source_room), HIDDEN)
+        self._hears = np.zeros((rows, 1, 1), dtype=np.float32)
+        self._shown: int | None = 0  # what the mask shows, if it is the same in all rows
+        self._logits = np.empty((rows, 1, sizes.pieces), dtype=np.float32)
+        self._reading = self._bound_reading() if causal else None
+        self._writing = self._bound_writing()
+
+    def _empty(self, layers: int, room: int) -> np.ndarray:
+        depth = self._sizes.width // self._sizes.heads
+        return np.empty((2 * layers, self.rows, self._sizes.heads, room, depth), dtype=np.float32)
+
+    def _bound_reading(self) -> Any:
+        binding = self._read.io_binding()
+        binding.bind_cpu_input("last", self._read_last)
+        binding.bind_cpu_input("total", self._read_total)
+        _bind(binding, "encoder", self.encoder, grows=True)
+        self._new_pieces = np.zeros((self.rows, 0), dtype=np.int64)  # bound when it is known how many come
+        return binding
+
+    def _bind_new(self, count: int) -> None:
+        """Room for so many new pieces, which stays bound as long as as many come."""
+        self._new_pieces = np.zeros((self.rows, count), dtype=np.int64)
+        self._new_places = np.zeros((count, self._sizes.width), dtype=np.float32)
+        self._new_memory = self._empty(self._sizes.decoder_layers, count)
+        assert self._reading is not None
+        self._reading.bind_cpu_input("pieces", self._new_pieces)
+        self._reading.bind_cpu_input("positions", self._new_places)
+        _bind_output(self._reading, "memory", self._new_memory)
+
+    def _bound_writing(self) -> Any:
+        binding = self._write.io_binding()
+        small = {"pieces": self._piece, "positions": self._place, "last": self._last, "total": self._total}
+        for name, array in (small | {"source_mask": self._mask, "hears": self._hears}).items():
+            binding.bind_cpu_input(name, array)
+        _bind(binding, "memory", self.memory, grows=False)
+        _bind(binding, "decoder", self.decoder, grows=True)
+        _bind_output(binding, "logits", self._logits)
+        return binding
+
+    def with_room(self, heard: int, written: int, source: int = 0, target: int = 0) -> Buffers:
+        """These buffers, or a copy, with that many places behind those of a state reserved for the caller."""
+        ends = heard + source, written + target
+        with self._claim:
+            fits = ends[0] <= self.source_room and ends[1] <= self.target_room
+            if fits and (not source or self._heard == heard) and (not target or self._written == written):
+                self._heard, self._written = max(self._heard, ends[0]), max(self._written, ends[1])
+                return self
+        copy = self.copied(heard, written, source, target)
+        copy._heard, copy._written = ends
+        return copy
+
+    def copied(
+        self, heard: int, written: int, source: int = 0, target: int = 0, rows: np.ndarray | None = None
+    ) -> Buffers:
+        """What a state has of these buffers, or some rows of it, with room for more."""
+        chosen = slice(None) if rows is None else rows
+        room = _enough(heard + source), _enough(written + target)
+        size = self.rows if rows is None else len(rows)
+        copy = Buffers(self._sizes, self._read, self._write, size, *room)
+        copy._heard, copy._written = heard, written
+        for new, old, length in (
+            (copy.encoder, self.encoder, heard),
+            (copy.memory, self.memory, heard),
+            (copy.decoder, self.decoder, written),
+        ):
+            new[:, :, :, : min(length, old.shape[3])] = old[:, chosen, :, :length]
+        return copy
+
+    def encode(self, pieces: np.ndarray, places: np.ndarray, before: int) -> None:
+        """Take pieces [B, n], which stand behind `before` others, into the encoder and the memory."""
+        count = pieces.shape[1]
+        if self._new_pieces.shape[1] != count:
+            self._bind_new(count)
+        self._new_pieces[...] = pieces
+        self._new_places[...] = places
+        self._read_last[:] = before + count - 1
+        self._read_total[...] = before + count
+        self._read.run_with_iobinding(self._reading)
+        self.memory[:, :, :, before : before + count] = self._new_memory
+
+    def show(self, visible: int | np.ndarray) -> None:
+        """How many places of the memory the next step may look at: one number, or one a row."""
+        if not isinstance(visible, int):
+            seen = np.arange(self.source_room) < visible[:, None]
+            self._mask[:, 0, 0] = np.where(seen, np.float32(0), HIDDEN)
+            self._hears[:, 0, 0] = visible > 0
+            self._shown = None
+        elif visible != self._shown:
+            self._mask[..., :visible] = 0
+            self._mask[..., visible:] = HIDDEN
+            self._hears[...] = visible > 0
+            self._shown = visible
+
+    def decode(self, previous: np.ndarray, place: np.ndarray, before: int) -> np.ndarray:
+        """Take one target piece a row, which stands behind `before` others; the logits [B, V] of the next."""
+        self._piece[:, 0] = previous
+        self._place[...] = place
+        self._last[:] = before
+        self._total[...] = before + 1
+        self._write.run_with_iobinding(self._writing)
+        return self._logits[:, 0].copy()
+
+
+def _enough(needed: int) -> int:
+    """Unused places cost a little time in every step, so room grows by a half and not to the double."""
+    return max(_ROOM, needed + needed // 2)
+
+
+def _bind(binding: Any, owner: str, caches: np.ndarray, grows: bool) -> None:
+    import onnxruntime
+
+    for name, array in zip(cache_names(owner, len(caches) // 2), caches, strict=True):
+        if not grows:
+            binding.bind_cpu_input(name, array)
+            continue
+        value = onnxruntime.OrtValue.ortvalue_from_numpy(array)
+        binding.bind_ortvalue_input(name, value)
+        binding.bind_ortvalue_output(grown_name(name), value)
+
+
+def _bind_output(binding: Any, name: str, array: np.ndarray) -> None:
+    binding.bind_output(name, "cpu", 0, np.float32, array.shape, array.ctypes.data)

@@ -1,0 +1,98 @@
+"""From a trained model to the files of the fast engine, which needs no torch (fast.py).
+
+config.toml, vocabulary/       as in the run folder
+fast/manifest.json             sizes and checksums
+fast/read.onnx, write.onnx     the graphs
+fast/weights.bin               the weights of both, int8 or float32
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import shutil
+from pathlib import Path
+from typing import Any
+
+from stacl import api, config
+from stacl.atomic import write_atomically
+from stacl.buffers import Sizes
+from stacl.engine import TorchEngine
+from stacl.errors import UserError
+from stacl.fast import FOLDER, READ, WRITE, write_manifest
+from stacl.models.base import Model
+from stacl.models.transformer import Transformer
+
+PRECISIONS = ("int8", "float32")
+_HEAD = 8
+
+
+def export(run: Path, out: Path, precision: str = "int8") -> Path:
+    """Make `out` a folder that `stacl.load` opens without torch; `out` may be the run folder itself."""
+    translator = api.load(run)
+    assert isinstance(translator.engine, TorchEngine)
+    export_model(translator.engine.model, out / FOLDER, precision, {"weights": translator.fingerprint})
+    if out.resolve() != run.resolve():
+        config.save(_without_folders(translator.settings), out / "config.toml")
+        write_atomically(out / "vocabulary", lambda partial: _copy(run / "vocabulary", partial))
+    return out
+
+
+def export_model(model: Model, folder: Path, precision: str = "int8", facts: dict[str, Any] | None = None) -> None:
+    """The graphs, the weights and the manifest of one model."""
+    graphs = _graphs()
+    sizes = _sizes(model, precision)
+    tensors = {name: tensor.detach().cpu().float().numpy() for name, tensor in model.state_dict().items()}
+    inner = len(tensors["encoder_layers.0.feed.up.bias"])
+    if precision == "int8" and not (graphs.block_of(sizes.width) and graphs.block_of(inner)):
+        multiple = graphs.SMALLEST_BLOCK
+        raise UserError(f"int8 needs widths that are multiples of {multiple}; export float32 instead")
+
+    def write(partial: Path) -> None:
+        partial.mkdir()
+        weights = graphs.Weights()
+        (partial / READ).write_bytes(graphs.reading(sizes, tensors, weights).SerializeToString())
+        (partial / WRITE).write_bytes(graphs.writing(sizes, tensors, weights).SerializeToString())
+        weights.save(partial)
+        write_manifest(partial, sizes, facts or {})
+
+    write_atomically(folder, write)
+
+
+def _sizes(model: Model, precision: str) -> Sizes:
+    if precision not in PRECISIONS:
+        raise UserError(f"precision must be one of {', '.join(PRECISIONS)}, not {precision!r}")
+    if not isinstance(model, Transformer):
+        raise UserError(f"only Transformers can be exported, not {type(model).__name__}")
+    layer: Any = model.encoder_layers[0]
+    heads = layer.attention.heads
+    if model.width // heads % _HEAD:  # ONNX Runtime's attention wants it so
+        raise UserError(f"a head of {model.width // heads} cannot be exported, only multiples of {_HEAD}")
+    return Sizes(
+        encoder="prefix" if model.prefix else "causal",
+        precision=precision,
+        pieces=len(model.bias),
+        width=model.width,
+        heads=heads,
+        encoder_layers=len(model.encoder_layers),
+        decoder_layers=len(model.decoder_layers),
+    )
+
+
+def _without_folders(settings: config.Config) -> config.Config:
+    """What it was trained on is kept, where that lay is nobody's business on another machine."""
+    data = settings.data
+    train, valid = ([Path(file).name for file in files] for files in (data.train_files, data.valid_files))
+    data = dataclasses.replace(data, root="", train_files=train, valid_files=valid)
+    return dataclasses.replace(settings, data=data)
+
+
+def _copy(source: Path, partial: Path) -> None:
+    shutil.copytree(source, partial)
+
+
+def _graphs() -> Any:
+    try:
+        from stacl import graphs
+    except ImportError:
+        raise UserError("onnx is not installed; install stacl[export]") from None
+    return graphs
