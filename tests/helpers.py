@@ -1,35 +1,26 @@
-"""Small things that several tests need: random batches, tiny models, the folder of real data."""
+"""Small things that several tests of models need: random batches and tiny models."""
 
 from __future__ import annotations
 
-import os
 import random
-from pathlib import Path
 
 import numpy as np
-import pytest
 import torch
 
+from stacl.api import Translator
 from stacl.batches import Batch, collate
+from stacl.config import Config, DataSettings
+from stacl.engine import TorchEngine
+from stacl.languages import language
 from stacl.models.base import Model
+from stacl.models.rnn import Rnn
 from stacl.models.transformer import Transformer
-from stacl.text import BEGIN
+from stacl.text import BEGIN, END, Subwords
 
-SHARED = Path(__file__).resolve().parents[2] / "shared"
+torch.set_num_threads(1)  # tiny products: a second thread only spins, and disturbs whatever else runs
 VOCABULARY = 40
 # Every third piece ends a word, so that words have one to several pieces.
 ENDS_WORD = np.arange(VOCABULARY) % 3 == 0
-
-
-def shared(name: str) -> Path:
-    """A folder of real data beside the project. Without it a test is skipped, but never in CI."""
-    folder = SHARED / name
-    if not folder.exists():
-        message = f"the shared data folder {name} is not beside the project"
-        if os.environ.get("CI") == "true":
-            pytest.fail(message)
-        pytest.skip(message)
-    return folder
 
 
 def random_pieces(rng: random.Random, words: int) -> np.ndarray:
@@ -48,13 +39,14 @@ def random_batch(unit: str, seed: int = 0, sizes: tuple[tuple[int, int], ...] = 
     return collate(pairs, ENDS_WORD, ENDS_WORD, unit)
 
 
-def tiny_models() -> dict[str, Model]:
+def tiny_models(vocabulary: int = VOCABULARY) -> dict[str, Model]:
     """One small random model for every kind and mode."""
     torch.manual_seed(1)
     size = dict(width=16, inner=32, heads=2, encoder_layers=2, decoder_layers=2)
     return {
-        "transformer-causal": Transformer(VOCABULARY, VOCABULARY, **size, encoder="causal").eval(),
-        "transformer-prefix": Transformer(VOCABULARY, VOCABULARY, **size, encoder="prefix").eval(),
+        "transformer-causal": Transformer(vocabulary, vocabulary, **size, encoder="causal").eval(),
+        "transformer-prefix": Transformer(vocabulary, vocabulary, **size, encoder="prefix").eval(),
+        "rnn": Rnn(vocabulary, vocabulary, **size).eval(),
     }
 
 
@@ -65,3 +57,24 @@ def row_of(batch: Batch, row: int) -> tuple[list[int], list[int], list[int]]:
     target = batch.target_in[row, :fed].tolist()
     assert target[0] == BEGIN
     return batch.source[row, :real].tolist(), batch.source_units[row, :real].tolist(), target
+
+
+GERMAN = """Ein Mann schläft auf dem grünen Sofa.
+Zwei junge Frauen laufen schnell durch den Park, während es regnet.
+Der kleine Hund spielt mit einem roten Ball im Wasser.
+Mehrere Leute stehen vor einem Gebäude und warten auf den Bus.
+Ein Kind in einem blauen Hemd isst ein Eis.
+Gestern haben wir im Garten gegessen, heute bleiben wir im Haus.""".splitlines()
+
+
+def random_translator(name: str = "transformer-causal", source: str = "de", target: str = "en") -> Translator:
+    """A translator with random weights: it talks nonsense, but by all the rules."""
+    language_of_text = language(source)
+    pieces = Subwords.train([language_of_text.split(line) for line in GERMAN * 3], 360)
+    settings = Config(policy="wait-k:2", data=DataSettings(source=source, target=target))
+    model = tiny_models(len(pieces))[name]
+    with torch.no_grad():
+        # Else a random model hardly ever ends a word or a sentence, and tests take for ever.
+        model.bias[END] += 4.0
+        model.bias[torch.from_numpy(pieces.ends_word)] += 3.0
+    return Translator(settings, TorchEngine(model), pieces, pieces)

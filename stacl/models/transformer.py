@@ -1,19 +1,20 @@
 """The Transformer under any reading policy, with two encoders over the same weights.
 
-`causal`: each source piece sees its predecessors. One pass, cached: reading one more word costs the same however
-much was said before, but for attention itself.
+`causal`: each source piece sees its predecessors. One pass, cached: reading one more word costs the same
+however much was said before, but for attention itself.
 
-`prefix`: the paper's equations. All pieces of x<=g(t) see each other, and are encoded again when the prefix grows. In
-training all different prefixes of a batch are encoded together as rows of one larger batch. With g = |x| there is
-one prefix a sentence: an ordinary bidirectional Transformer.
+`prefix`: the paper's equations. All pieces of x<=g(t) see each other, and are encoded again when the prefix
+grows. In training all different prefixes of a batch are encoded together (see _prefixes.py). With g = |x|
+there is one prefix a sentence: an ordinary bidirectional Transformer.
 
 (The paper's e_ij prints W_V where W_K is meant.) Pre-norm, sinusoidal positions, tied embeddings.
-B batch, S source pieces, T target pieces, D width, R prefixes, Q queries of one prefix.
+B batch, S source pieces, T target pieces, D width, N packed positions of all prefixes.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -22,88 +23,12 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from stacl import masks
-from stacl.attention import CrossAttention, SelfAttention
+from stacl.attention import CrossAttention, Sight
 from stacl.batches import Batch
+from stacl.dropout import Dropout
+from stacl.models._layers import Cache, CachedMemory, DecoderLayer, EncoderLayer, Memory, PrefixMemory, extend
+from stacl.models._prefixes import Prefixes
 from stacl.models.base import Model, State
-
-Cache = tuple[Tensor, Tensor]  # keys and values, each [B, H, n, d]
-
-
-class FeedForward(nn.Module):
-    def __init__(self, width: int, inner: int, dropout: float) -> None:
-        super().__init__()
-        self.up = nn.Linear(width, inner)
-        self.down = nn.Linear(inner, width)
-        self.dropout = nn.Dropout(dropout)
-
-    def forward(self, x: Tensor) -> Tensor:
-        return self.down(self.dropout(F.relu(self.up(x))))
-
-
-class EncoderLayer(nn.Module):
-    def __init__(self, width: int, inner: int, heads: int, dropout: float) -> None:
-        super().__init__()
-        self.attention_norm = nn.LayerNorm(width)
-        self.attention = SelfAttention(width, heads)
-        self.feed_norm = nn.LayerNorm(width)
-        self.feed = FeedForward(width, inner, dropout)
-        self.dropout = nn.Dropout(dropout)
-
-    def forward(self, x: Tensor, mask: Tensor | None, cache: Cache | None = None) -> tuple[Tensor, Cache]:
-        """The new states of x [B, n, D], and the cache with x's keys and values appended."""
-        query, key, value = self.attention.project(self.attention_norm(x))
-        grown = extend(cache, key, value)
-        x = x + self.dropout(self.attention.combine(query, *grown, mask))
-        return x + self.dropout(self.feed(self.feed_norm(x))), grown
-
-
-class DecoderLayer(nn.Module):
-    def __init__(self, width: int, inner: int, heads: int, dropout: float) -> None:
-        super().__init__()
-        self.self_norm = nn.LayerNorm(width)
-        self.self_attention = SelfAttention(width, heads)
-        self.cross_norm = nn.LayerNorm(width)
-        self.cross_attention = CrossAttention(width, heads)
-        self.feed_norm = nn.LayerNorm(width)
-        self.feed = FeedForward(width, inner, dropout)
-        self.dropout = nn.Dropout(dropout)
-
-    def forward(self, x: Tensor, mask: Tensor | None, memory: Memory, cache: Cache | None) -> tuple[Tensor, Cache]:
-        query, key, value = self.self_attention.project(self.self_norm(x))
-        grown = extend(cache, key, value)
-        x = x + self.dropout(self.self_attention.combine(query, *grown, mask))
-        x = x + self.dropout(memory.answer(self.cross_attention, self.cross_norm(x)))
-        return x + self.dropout(self.feed(self.feed_norm(x))), grown
-
-
-def extend(cache: Cache | None, key: Tensor, value: Tensor) -> Cache:
-    """A new cache: the old one is left as it was, for whoever still holds it."""
-    if cache is None:
-        return key, value
-    return torch.cat((cache[0], key), dim=2), torch.cat((cache[1], value), dim=2)
-
-
-@dataclass(frozen=True)
-class Memory:
-    """What one decoder layer sees of the source: keys and values, and who may look at what.
-
-    With several prefixes a sentence, the rows of the memory are prefixes, R in all, and each target position asks the
-    row of its own prefix: `row` and `slot` [B, T] say where its query goes, so that one attention answers all.
-    """
-
-    keys: Cache  # each [R, H, S, d]
-    mask: Tensor | None  # [R, 1, Q, S]
-    row: Tensor | None = None
-    slot: Tensor | None = None
-
-    def answer(self, attention: CrossAttention, x: Tensor) -> Tensor:
-        query = attention.ask(x)  # [B, T, D]
-        if self.row is None or self.slot is None or self.mask is None:
-            return attention.out_proj(attention.combine(query, *self.keys, self.mask))
-        rows, queries = self.mask.shape[0], self.mask.shape[2]
-        grouped = query.new_zeros(rows, queries, query.shape[2])
-        grouped = grouped.index_put((self.row, self.slot), query)  # [R, Q, D]
-        return attention.out_proj(attention.combine(grouped, *self.keys, self.mask)[self.row, self.slot])
 
 
 @dataclass(frozen=True)
@@ -160,7 +85,7 @@ class Transformer(Model):
         )
         self.decoder_norm = nn.LayerNorm(width)
         self.bias = nn.Parameter(torch.zeros(target_size))
-        self.dropout = nn.Dropout(dropout)
+        self.dropout = Dropout(dropout)
         self._initialise()
 
     @classmethod
@@ -186,52 +111,64 @@ class Transformer(Model):
             elif isinstance(module, nn.Embedding):
                 nn.init.normal_(module.weight, std=self.width**-0.5)
 
-    # -- training ------------------------------------------------------------------------------------------------
+    # -- training --------------------------------------------------------------------------------------------
 
     def hidden(self, batch: Batch, g: Tensor) -> Tensor:
-        pieces = masks.visible_pieces(batch.source_units, g)  # [B, T]
-        length = batch.target_in.shape[1]
-        if self.prefix:
-            source, mask, row, slot = self._prefixes(batch.source, pieces)
-        else:
-            states, _ = self._encode(batch.source, masks.causal(batch.source.shape[1], device=pieces.device))
-            source, mask, row, slot = states, masks.first(pieces, batch.source.shape[1])[:, None], None, None
+        visible = masks.visible_pieces(batch.source_units, g)  # [B, T]
+        memories = self._packed(batch.source, visible) if self.prefix else self._cached(batch.source, visible)
         x = self._embed(self.target_embedding, batch.target_in, 0)
-        self_mask = masks.causal(length, device=pieces.device)
-        for layer in self.decoder_layers:
-            memory = Memory(layer.cross_attention.remember(source), mask, row, slot)
-            x, _ = layer(x, self_mask, memory, None)
+        sight = Sight.of(masks.causal(x.shape[1], device=x.device))
+        for layer, memory in zip(self.decoder_layers, memories, strict=True):
+            x, _ = layer(x, sight, memory, None)
         return self.decoder_norm(x)
 
     def project(self, hidden: Tensor) -> Tensor:
-        return F.linear(hidden, self.target_embedding.weight, self.bias)
+        return F.linear(hidden, *self.vocabulary())
 
-    def _prefixes(self, source: Tensor, pieces: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-        """All different prefixes of the batch, encoded as rows of one batch.
+    def vocabulary(self) -> tuple[Tensor, Tensor]:
+        """Weight [V, D] and bias [V] of `project`, for the loss."""
+        return self.target_embedding.weight, self.bias
 
-        source [B, S], pieces [B, T] -> states [R, S, D], mask [R, 1, Q, S], row and slot [B, T].
-        """
-        batch, size = source.shape
-        sentence = torch.arange(batch, device=source.device)[:, None].expand_as(pieces)
-        different, row = torch.unique(sentence * (size + 1) + pieces, return_inverse=True)
-        lengths = different % (size + 1)  # [R]
-        # Positions of one prefix stand side by side, because g never decreases: the slot is the distance to the first.
-        position = torch.arange(pieces.shape[1], device=source.device).expand_as(pieces)
-        first = torch.full_like(different, pieces.shape[1]).scatter_reduce(0, row.flatten(), position.flatten(), "amin")
-        slot = position - first[row]
-        seen = masks.first(lengths, size)  # [R, S]
-        states, _ = self._encode(source[different // (size + 1)], seen[:, None, None])
-        mask = seen[:, None, None].expand(-1, 1, int(slot.max()) + 1, -1)
-        return states, mask, row, slot
+    def _cached(self, source: Tensor, visible: Tensor) -> Iterator[Memory]:
+        """What each decoder layer sees of the source: position (b, t) the first visible[b, t] pieces."""
+        states, _ = self._encode(source, Sight.of(masks.causal(source.shape[1], device=source.device)))
+        sight = Sight.of(masks.first(visible, source.shape[1])[:, None])
+        return (CachedMemory(keys, sight) for keys in self._remembered(states))
+
+    def _packed(self, source: Tensor, visible: Tensor) -> Iterator[Memory]:
+        """The same, where all that is visible is encoded by itself."""
+        prefixes = Prefixes.of(source, visible)
+        states = self._encode_packed(prefixes)
+        return (
+            PrefixMemory(attention.memory_proj(states), prefixes) for attention in self._cross_attentions()
+        )
+
+    def _encode_packed(self, prefixes: Prefixes) -> Tensor:
+        """The states of the prefixes' pieces: [N, D]."""
+        longest = max(group.length for group in prefixes.groups)
+        places = positions(0, longest, self.width, prefixes.pieces.device)
+        x = self.source_embedding(prefixes.pieces) * math.sqrt(self.width)
+        x = self.dropout(x + places[prefixes.positions])
+        for layer in self.encoder_layers:
+            assert isinstance(layer, EncoderLayer)
+            x = layer.packed(x, prefixes)
+        return self.encoder_norm(x)
+
+    def _cross_attentions(self) -> Iterator[CrossAttention]:
+        return (layer.cross_attention for layer in self.decoder_layers)  # type: ignore[misc]
+
+    def _remembered(self, states: Tensor) -> Iterator[Cache]:
+        """Keys and values of the source states [B, S, D] for each decoder layer."""
+        return (attention.remember(states) for attention in self._cross_attentions())
 
     def _encode(
-        self, source: Tensor, mask: Tensor | None, caches: tuple[Cache, ...] | None = None
+        self, source: Tensor, sight: Sight, caches: tuple[Cache, ...] | None = None
     ) -> tuple[Tensor, tuple[Cache, ...]]:
         """States of the pieces [B, n], which stand behind those in the caches, and the grown caches."""
         x = self._embed(self.source_embedding, source, caches[0][0].shape[2] if caches else 0)
         grown = []
         for index, layer in enumerate(self.encoder_layers):
-            x, cache = layer(x, mask, caches[index] if caches else None)
+            x, cache = layer(x, sight, caches[index] if caches else None)
             grown.append(cache)
         return self.encoder_norm(x), tuple(grown)
 
@@ -239,7 +176,7 @@ class Transformer(Model):
         x = embedding(pieces) * math.sqrt(self.width)
         return self.dropout(x + positions(before, pieces.shape[1], self.width, x.device).to(x.dtype))
 
-    # -- live ----------------------------------------------------------------------------------------------------
+    # -- live ------------------------------------------------------------------------------------------------
 
     def start(self, size: int = 1) -> TransformerState:
         device = self.bias.device
@@ -252,11 +189,11 @@ class Transformer(Model):
         grown = replace(state, source=torch.cat((state.source, pieces), dim=1))
         if self.prefix or not pieces.shape[1]:
             return grown  # a prefix is encoded when it is asked for: reading three words at once encodes once
-        mask = masks.causal(pieces.shape[1], state.source.shape[1], pieces.device)
-        states, caches = self._encode(pieces, mask, state.encoder)
+        sight = Sight.of(masks.causal(pieces.shape[1], state.source.shape[1], pieces.device))
+        states, caches = self._encode(pieces, sight, state.encoder)
         memory = tuple(
-            extend(state.memory[index] if state.memory else None, *layer.cross_attention.remember(states))
-            for index, layer in enumerate(self.decoder_layers)
+            extend(state.memory[index] if state.memory else None, *keys)
+            for index, keys in enumerate(self._remembered(states))
         )
         return replace(grown, encoder=caches, memory=memory)
 
@@ -268,12 +205,13 @@ class Transformer(Model):
             visible = torch.full((len(previous),), state.source.shape[1], device=previous.device)
         if self.prefix:
             state = self._refresh(state, visible)
-        source_mask = masks.first(visible, state.source.shape[1])[:, None, None]  # [B, 1, 1, S]
+        sight = Sight.of(masks.first(visible, state.source.shape[1])[:, None, None])  # [B, 1, 1, S]
         x = self._embed(self.target_embedding, previous[:, None], state.written)
+        memory = state.memory or tuple(self._remembered(x[:, :0]))
         caches = []
         for index, layer in enumerate(self.decoder_layers):
-            keys = state.memory[index] if state.memory else layer.cross_attention.remember(x[:, :0])
-            x, cache = layer(x, None, Memory(keys, source_mask), state.decoder[index] if state.decoder else None)
+            own = state.decoder[index] if state.decoder else None
+            x, cache = layer(x, None, CachedMemory(memory[index], sight), own)
             caches.append(cache)
         logits = self.project(self.decoder_norm(x[:, 0]))
         return replace(state, decoder=tuple(caches), written=state.written + 1), logits
@@ -285,8 +223,8 @@ class Transformer(Model):
         if not len(stale) or not state.source.shape[1]:
             return replace(state, encoded=visible)
         seen = masks.first(visible[stale], state.source.shape[1])
-        states, _ = self._encode(state.source[stale], seen[:, None, None])
-        fresh = tuple(layer.cross_attention.remember(states) for layer in self.decoder_layers)
+        states, _ = self._encode(state.source[stale], Sight.of(seen[:, None, None]))
+        fresh = tuple(self._remembered(states))
         if len(stale) == len(visible):
             return replace(state, memory=fresh, encoded=visible)
         assert state.memory is not None
@@ -305,7 +243,7 @@ def _replaced(old: Tensor, rows: Tensor, new: Tensor) -> Tensor:
 
 
 def positions(start: int, count: int, width: int, device: torch.device) -> Tensor:
-    """Sinusoidal positions start .. start+count-1: [count, D]. Sines in the first half of the width, then cosines."""
+    """Sinusoidal positions from start on: [count, D]. Sines in the first half of the width, then cosines."""
     half = width // 2
     rates = torch.exp(torch.arange(half, device=device) * (-math.log(10_000.0) / max(1, half - 1)))
     angles = torch.arange(start, start + count, device=device)[:, None] * rates

@@ -1,0 +1,110 @@
+"""A corpus larger than the memory: written, mapped and batched without ever being held."""
+
+from __future__ import annotations
+
+import tracemalloc
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from stacl.batches import HELD, Encoded, epoch_batches
+from stacl.errors import UserError
+
+PAIRS = 300_000
+MEGABYTE = 2**20
+
+
+def generated(count: int) -> Iterator[tuple[list[int], list[int]]]:
+    """Pairs of 5 to 44 pieces that come from nowhere and are kept by nobody."""
+    for number in range(count):
+        yield [number % 997] * (5 + number % 40), [number % 991] * (5 + number * 7 % 40)
+
+
+def peak_of(work) -> tuple[object, int]:
+    """What the work returns, and how many bytes it held at its worst beyond what was there before."""
+    tracemalloc.start()
+    try:
+        found = work()
+        return found, tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+
+
+@pytest.fixture(scope="module")
+def written(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, int]:
+    folder = tmp_path_factory.mktemp("corpus")
+    _, peak = peak_of(lambda: Encoded.write(folder, generated(PAIRS)))
+    return folder, peak
+
+
+def test_writing_holds_a_few_pairs_only(written):
+    """14 million pieces pass; what is held does not grow with them, but for 8 bytes a pair at last."""
+    folder, peak = written
+    assert (folder / "pieces.u16").stat().st_size > 25 * MEGABYTE
+    assert peak < 6 * 2 * HELD + 12 * PAIRS
+
+
+def test_opening_maps_the_corpus(written):
+    data, peak = peak_of(lambda: Encoded(written[0]))
+    assert len(data) == PAIRS
+    assert peak < 10 * PAIRS  # a place in the file takes 8 bytes
+    source, target = data[PAIRS - 1]
+    expected = list(generated(PAIRS))[-1]
+    assert (source.tolist(), target.tolist()) == expected
+
+
+def test_batching_is_modest_and_complete(written):
+    data = Encoded(written[0])
+    batches, peak = peak_of(lambda: epoch_batches(data.lengths, 4096, 1, 0))
+    assert peak < 64 * PAIRS
+    numbers = np.concatenate(batches)
+    assert len(numbers) == PAIRS
+    assert np.array_equal(np.sort(numbers), np.arange(PAIRS))  # all, and none twice
+    sides = data.lengths.astype(np.int64) + 1
+    taken = [len(batch) * sides[batch].max(axis=0).sum() for batch in batches]
+    assert max(taken) <= 4096
+    assert sides.sum() / sum(taken) > 0.94  # the share of real positions
+
+
+def one_by_one(lengths: np.ndarray, budget: int, seed: int, epoch: int) -> list[np.ndarray]:
+    """What epoch_batches means, pair by pair."""
+    rng = np.random.default_rng((seed, epoch))
+    shuffled = rng.permutation(len(lengths)).tolist()
+    sides = (lengths.astype(int) + 1).tolist()
+    order = sorted(shuffled, key=lambda i: (max(sides[i]), sides[i][0] - sides[i][1]))
+    batches: list[list[int]] = []
+    for pair in order:
+        grown = [*batches[-1], pair] if batches else []
+        width = sum(max(sides[i][side] for i in grown) for side in (0, 1)) if grown else 0
+        if grown and len(grown) * width <= budget:
+            batches[-1] = grown
+        else:
+            batches.append([pair])
+    return [np.array(batches[i]) for i in rng.permutation(len(batches))]
+
+
+@pytest.mark.parametrize("budget", [3, 40, 700])
+@pytest.mark.parametrize("count", [1, 2, 300])
+def test_batches_are_what_pair_by_pair_gives(count, budget):
+    lengths = np.random.default_rng(count).integers(1, 30, (count, 2)).astype(np.uint16)
+    for epoch in (0, 1):
+        found = epoch_batches(lengths, budget, 5, epoch)
+        expected = one_by_one(lengths, budget, 5, epoch)
+        assert [batch.tolist() for batch in found] == [batch.tolist() for batch in expected]
+
+
+def test_no_pairs_no_batches():
+    assert epoch_batches(np.zeros((0, 2), dtype=np.uint16), 100, 1, 0) == []
+
+
+def test_longest_lengths_do_not_overflow():
+    """Lengths are stored in 16 bits; sums and end symbols must not be."""
+    lengths = np.full((3, 2), 65_534, dtype=np.uint16)
+    assert [len(batch) for batch in epoch_batches(lengths, 4 * 65_535, 1, 0)] in ([1, 2], [2, 1])
+
+
+def test_a_sentence_that_does_not_fit_is_refused(tmp_path):
+    with pytest.raises(UserError, match=r"pair 2 has more than 65,535 pieces"):
+        Encoded.write(tmp_path, iter([([1], [2]), ([1] * 70_000, [2])]))
