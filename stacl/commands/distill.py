@@ -1,0 +1,145 @@
+"""Translate the source side of a corpus with a trained model, to train another model on.
+
+  stacl distill runs/full multi30k --root FOLDER --out data/distilled
+  stacl train configs/multi30k-de-en.toml --set data.corpora=[] \\
+      --set 'data.train_files=["data/distilled.de", "data/distilled.en"]' ...
+
+A model's own translations are simpler and more literal than people's, and a wait-k model learns more from them
+(sequence-level distillation, Kim and Rush 2016). The files are line by line those of the corpus. A run that was
+killed goes on where it stopped when the same command is given again.
+"""
+
+from __future__ import annotations
+
+import argparse
+import itertools
+import json
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, BinaryIO
+
+from stacl.errors import UserError
+
+if TYPE_CHECKING:
+    from stacl.api import Translator
+
+BLOCK = 1024  # lines translated between two writings: within a block, lines of like length go together
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("run_folder", metavar="RUN", help="a trained model: a run folder")
+    parser.add_argument("corpus", metavar="CORPUS", help="what to translate: NAME or NAME:option=value")
+    parser.add_argument("--out", required=True, type=Path, metavar="PREFIX", help="writes PREFIX.de and PREFIX.en")
+    parser.add_argument("--split", default="train", help="the part of the corpus (train)")
+    parser.add_argument("--root", metavar="FOLDER", help="where corpora lie; else the run's, or STACL_DATA")
+    parser.add_argument("--policy", default="full", metavar="P", help="reading policy of the teacher (full)")
+    parser.add_argument("--beam", type=int, default=5, metavar="N", help="beam of the teacher (5); 1 is greedy")
+    parser.add_argument("--size", type=int, default=64, metavar="N", help="lines decoded together (64)")
+
+
+def run(args: argparse.Namespace) -> int:
+    for name in ("beam", "size"):
+        if getattr(args, name) < 1:
+            raise UserError(f"--{name} must be at least 1, not {getattr(args, name)}")
+    from stacl import api
+    from stacl.corpora.base import corpus
+    from stacl.policies.base import policy
+
+    policy(args.policy)  # a typo is said before anything is loaded
+    translator = api.load(args.run_folder)
+    data = translator.settings.data
+    text = corpus(args.corpus, data.source, data.target, args.root or data.root or None)
+    lines = (source for source, _ in text.open(args.split))
+    # One language on both sides (a toy task) must not make one file of two.
+    sides = (data.source, data.target) if data.source != data.target else ("source", "target")
+    files = tuple(args.out.with_name(f"{args.out.name}.{side}") for side in sides)
+    if all(file.exists() for file in files):
+        raise UserError(f"{files[0]} and {files[1]} are there already; remove them, or choose another --out")
+    facts = {
+        "model": str(args.run_folder),
+        "checksum": translator.fingerprint,
+        "corpus": f"{args.corpus}/{args.split}",
+        "policy": args.policy,
+        "beam": args.beam,
+    }
+    _distill(translator, lines, args, facts, files)
+    print("\n".join(map(str, files)))
+    return 0
+
+
+def _distill(
+    translator: Translator,
+    lines: Iterator[str],
+    args: argparse.Namespace,
+    facts: dict[str, object],
+    files: tuple[Path, ...],
+) -> None:
+    """Translate what is missing, and give the files their names once they are whole."""
+    from stacl.console import Progress
+
+    partial = [file.with_name(f".partial-{file.name}") for file in files]
+    try:
+        _claim(args.out.with_name(f"{args.out.name}.json"), facts, partial)
+        done = _keep_whole_lines(partial)
+        skipped = sum(1 for _ in itertools.islice(lines, done))
+        if skipped < done:
+            raise UserError(f"{partial[0]} has {done} lines, the corpus only {skipped}; remove it to begin anew")
+        bar = Progress("lines", done=done)
+        with partial[0].open("ab") as sources, partial[1].open("ab") as targets:
+            for block in iter(lambda: list(itertools.islice(lines, BLOCK)), []):
+                traces = translator.translate_lines(block, args.policy, beam=args.beam, size=args.size)
+                _append(sources, block)
+                _append(targets, [translator.target_language.join(trace.target) for trace in traces])
+                done += len(block)
+                bar.update(done)
+        bar.close()
+        if not done:
+            raise UserError(f"corpus {facts['corpus']} has no lines")
+        for one, other in zip(partial, files, strict=True):
+            one.replace(other)
+    except OSError as error:
+        raise UserError(f"{error.filename or args.out} cannot be written: {error.strerror or error}") from None
+
+
+def _claim(path: Path, facts: dict[str, object], partial: list[Path]) -> None:
+    """What the files are made with; a half-made file is continued only in the same way."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    if any(file.exists() for file in partial) and path.exists():
+        before = json.loads(path.read_text(encoding="utf-8"))
+        changed = [name for name in facts if before.get(name) != facts[name]]
+        if changed:
+            name = changed[0]
+            raise UserError(
+                f"{partial[0].parent} holds a half-made distillation with {name} {before.get(name)}, not "
+                f"{facts[name]}; finish it so, or remove {partial[0].name} and {partial[1].name}"
+            )
+    path.write_text(json.dumps(facts, indent=1) + "\n", encoding="utf-8")
+
+
+def _keep_whole_lines(partial: list[Path]) -> int:
+    """Cut what a kill left half-written; the number of lines that both files have."""
+    counts = [_whole_lines(file) for file in partial]
+    for file in partial:
+        if file.exists():
+            _whole_lines(file, cut_after=min(counts))
+    return min(counts)
+
+
+def _whole_lines(file: Path, cut_after: int | None = None) -> int:
+    if not file.exists():
+        return 0
+    count = size = 0
+    with file.open("rb") as lines:
+        for line in lines:
+            if not line.endswith(b"\n") or count == cut_after:
+                break
+            count, size = count + 1, size + len(line)
+    if cut_after is not None:
+        os.truncate(file, size)
+    return count
+
+
+def _append(file: BinaryIO, lines: list[str]) -> None:
+    file.write("".join(f"{' '.join(line.splitlines())}\n" for line in lines).encode())
+    file.flush()

@@ -1,0 +1,144 @@
+"""`stacl distill`: a teacher's translations as a corpus, whole even after a kill."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from stacl import __main__, api
+from stacl.commands import distill
+from stacl.corpora.base import corpus
+from tests.conftest import changes, stacl
+
+CORPUS = "copy:pairs=300,held_out=60"
+
+
+@pytest.fixture(scope="module")
+def teacher(tmp_path_factory, toy_config):
+    """A small model that has learned a little: what it says is not what the corpus says."""
+    folder = tmp_path_factory.mktemp("teacher") / "run"
+    options = changes(train__steps=30, train__validate_every=30, policy="full", data__corpora=f'["{CORPUS}"]')
+    done = stacl("train", toy_config, "--out", folder, *options)
+    assert done.returncode == 0, done.stderr
+    return folder
+
+
+@pytest.fixture(scope="module")
+def expected(teacher) -> list[str]:
+    translator = api.load(teacher)
+    sources = [source for source, _ in corpus(CORPUS).open("test")]
+    return [
+        translator.target_language.join(trace.target) for trace in translator.translate_lines(sources, "full", beam=2)
+    ]
+
+
+def command(teacher, out, *more) -> int:
+    return __main__.main(
+        ["distill", str(teacher), CORPUS, "--split", "test", "--beam", "2", "--out", str(out), *map(str, more)]
+    )
+
+
+def test_translations_stand_beside_their_sources(teacher, expected, tmp_path, capsys):
+    assert command(teacher, tmp_path / "new" / "said") == 0
+    # Source and target of the toy task have one language, so the names must not fall together.
+    source, target = capsys.readouterr().out.split()
+    sources = [line for line, _ in corpus(CORPUS).open("test")]
+    assert read(source) == sources
+    assert read(target) == expected
+    assert sorted(path.suffix for path in (tmp_path / "new").iterdir()) == sorted([".json", *{".source", ".target"}])
+    facts = json.loads((tmp_path / "new" / "said.json").read_text())
+    assert facts["beam"] == 2
+    assert facts["policy"] == "full"
+    assert facts["checksum"] == api.load(teacher).fingerprint
+
+
+def read(path) -> list[str]:
+    with open(path, encoding="utf-8", newline="\n") as file:  # noqa: PTH123
+        return [line.rstrip("\n") for line in file]
+
+
+@pytest.mark.parametrize("torn", ["", "half a li"])
+def test_a_killed_run_goes_on(teacher, expected, tmp_path, capsys, monkeypatch, torn):
+    """Killed in the third block: the first two are not translated again, and the files come out the same."""
+    monkeypatch.setattr(distill, "BLOCK", 10)
+    translated: list[int] = []
+    once = api.Translator.translate_lines
+
+    def counted(self, lines, *args, **options):
+        if len(translated) == 2:
+            raise KeyboardInterrupt
+        translated.append(len(lines))
+        return once(self, lines, *args, **options)
+
+    monkeypatch.setattr(api.Translator, "translate_lines", counted)
+    assert command(teacher, tmp_path / "said") == 130
+    target = tmp_path / ".partial-said.target"
+    assert len(read(target)) == 20
+    assert not (tmp_path / "said.target").exists()  # nobody trains on half of it unawares
+    with target.open("a") as file:
+        file.write(torn)
+    seen: list[str] = []
+
+    def rest(self, lines, *args, **options):
+        seen.extend(lines)
+        return once(self, lines, *args, **options)
+
+    monkeypatch.setattr(api.Translator, "translate_lines", rest)
+    assert command(teacher, tmp_path / "said") == 0
+    assert len(seen) == 40
+    assert read(tmp_path / "said.target") == expected
+    assert read(tmp_path / "said.source") == [line for line, _ in corpus(CORPUS).open("test")]
+
+
+def test_files_of_unequal_length_are_cut_to_what_both_have(tmp_path):
+    one, other = tmp_path / "one", tmp_path / "other"
+    one.write_bytes(b"a\nb\nc\n")
+    other.write_bytes(b"A\nB\nhal")
+    assert distill._keep_whole_lines([one, other]) == 2
+    assert (one.read_bytes(), other.read_bytes()) == (b"a\nb\n", b"A\nB\n")
+    assert distill._keep_whole_lines([one, tmp_path / "none"]) == 0
+    assert one.read_bytes() == b""
+
+
+def test_another_way_of_translating_is_not_mixed_in(teacher, tmp_path, capsys):
+    (tmp_path / ".partial-said.source").write_text("a\n")
+    (tmp_path / ".partial-said.target").write_text("b\n")
+    (tmp_path / "said.json").write_text(json.dumps({"policy": "wait-k:3"}))
+    assert command(teacher, tmp_path / "said") == 2
+    assert "half-made" in capsys.readouterr().err
+    assert (tmp_path / ".partial-said.target").read_text() == "b\n"
+
+
+def test_finished_files_are_not_overwritten(teacher, tmp_path, capsys):
+    for side in ("source", "target"):
+        (tmp_path / f"said.{side}").write_text("precious\n")
+    assert command(teacher, tmp_path / "said") == 2
+    assert "are there already" in capsys.readouterr().err
+    assert (tmp_path / "said.target").read_text() == "precious\n"
+
+
+@pytest.mark.parametrize(
+    ("more", "complaint"),
+    [
+        (["--beam", "0"], "--beam must be at least 1"),
+        (["--size", "0"], "--size must be at least 1"),
+        (["--split", "tset"], "has no split 'tset'; did you mean test?"),
+        (["--policy", "wait-q"], "wait-q"),
+    ],
+)
+def test_mistakes_are_said_in_one_line(teacher, tmp_path, capsys, more, complaint):
+    assert command(teacher, tmp_path / "said", *more) == 2
+    error = capsys.readouterr().err
+    assert complaint in error
+    assert error.count("\n") == 1
+
+
+@pytest.mark.slow
+def test_a_recipe_trains_on_the_result(teacher, tmp_path, toy_config, capsys):
+    assert command(teacher, tmp_path / "said") == 0
+    source, target = capsys.readouterr().out.split()
+    options = changes(train__steps=3, train__validate_every=3, data__train_files=json.dumps([source, target]))
+    options += ["--set", "data.corpora=[]", "--set", 'data.valid=["copy/val"]', "--set", "text.vocabulary=300"]
+    done = stacl("train", toy_config, "--out", tmp_path / "student", *options)
+    assert done.returncode == 0, done.stderr
