@@ -1,9 +1,9 @@
 # Two commands are enough on a fresh machine: `make demo` and `make test`.
 PYTHON ?= python3
 BIN := .venv/bin
-EXTRAS := train,live,export,plot,dev
+EXTRAS := train,fast,export,plot,dev
 
-.PHONY: demo test quick check format wheel clean
+.PHONY: demo test quick check format docs wheel clean
 
 demo: .venv/.installed
 	@$(BIN)/python examples/demo.py
@@ -22,6 +22,9 @@ check: .venv/.installed
 format: .venv/.installed
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
+
+docs: .venv/.installed
+	$(BIN)/python docs/make_commands.py
 
 wheel: .venv/.installed
 	$(BIN)/python -m build --wheel

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from stacl import __version__, logs
+from stacl import __version__
 from stacl.api import Translator
 from stacl.atomic import write_text_atomically
 from stacl.errors import UserError
@@ -28,6 +28,10 @@ class Decoding:
     beam: int = 1
     early_end: bool = False
     live: bool = False  # one by one through live sessions, with the clock running
+
+    def __post_init__(self) -> None:
+        if self.beam < 1:
+            raise UserError(f"a beam has at least one branch, not {self.beam}")
 
     def signature(self) -> str:
         parts = [
@@ -57,11 +61,11 @@ def evaluate(
     progress: Callable[[int], None] = lambda done: None,
 ) -> dict[str, Any]:
     """Scores and signatures of one policy. With `out`, traces are kept there and an interrupted run goes on."""
-    blank = [number for number, line in enumerate(sources, start=1) if not line.strip()]
-    if blank:
-        raise UserError(f"line {blank[0]} of the source is empty: it has no latency; remove it from all files")
     if not sources:
         raise UserError("the source is empty: there is nothing to evaluate")
+    for number, line in enumerate(sources, start=1):
+        if not translator.source_language.split(line):
+            raise UserError(f"line {number} of the source is empty: it has no latency; remove it from all files")
     traces = list(_decoded(translator, sources, decoding, out, progress))
     # Chinese output has no words that everybody agrees on: its latency is counted in characters.
     spaced = translator.target_language.spaced
@@ -104,11 +108,12 @@ def loops(words: Sequence[str], times: int = 4) -> bool:
 def _decoded(
     translator: Translator, sources: Sequence[str], decoding: Decoding, out: Path | None, progress: Callable[[int], None]
 ) -> Iterator[Trace]:
+    log = None if out is None else out / decoding.file_name()
     done = 0
-    if out is not None:
-        for trace in _earlier(translator, sources, decoding, out):
-            done += 1
-            yield trace
+    for trace in _earlier(translator, sources, decoding, log) if log else ():
+        done += 1
+        yield trace
+    progress(done)
     for start in range(done, len(sources), BLOCK):
         block = sources[start : start + BLOCK]
 
@@ -116,9 +121,8 @@ def _decoded(
             progress(before + finished)
 
         traces = _translate(translator, block, decoding, count)
-        if out is not None:
-            with (out / decoding.file_name()).open("a", encoding="utf-8") as file:
-                file.writelines(trace.to_json() + "\n" for trace in traces)
+        if log is not None:
+            _append(log, traces)
         yield from traces
 
 
@@ -140,18 +144,49 @@ def _translate(
     return traces
 
 
-def _earlier(translator: Translator, sources: Sequence[str], decoding: Decoding, out: Path) -> Iterator[Trace]:
+def _earlier(translator: Translator, sources: Sequence[str], decoding: Decoding, log: Path) -> list[Trace]:
     """Traces of an interrupted evaluation, if it was of the same model, text and decoding; else begin anew."""
-    out.mkdir(parents=True, exist_ok=True)
-    log = out / decoding.file_name()
-    described = out / (decoding.file_name() + ".about.json")
+    try:
+        log.parent.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise UserError(f"{log.parent} cannot be made a folder for traces: {error.strerror}") from None
+    described = log.with_name(log.name + ".about.json")
     about = {"decoding": decoding.signature(), "model": translator.fingerprint, "sentences": len(sources)}
-    if log.exists() and described.exists() and json.loads(described.read_text(encoding="utf-8")) == about:
-        whole = [line for line in log.read_text(encoding="utf-8").splitlines(keepends=True) if line.endswith("\n")]
-        same = list(logs.read(log, "trace")) if whole else []
+    if _same(described, about):
+        traces = _whole_lines(log)[: len(sources)]
         split = translator.source_language.split
-        if all(trace.source == tuple(split(line)) for trace, line in zip(same, sources, strict=False)):
-            yield from same[: len(sources)]
-            return
+        if all(trace.source == tuple(split(line)) for trace, line in zip(traces, sources, strict=False)):
+            # What an interruption cut off goes, so that the next line does not begin in the middle of one.
+            write_text_atomically(log, "".join(trace.to_json() + "\n" for trace in traces))
+            return traces
+    write_text_atomically(log, "")
     write_text_atomically(described, json.dumps(about))
-    log.unlink(missing_ok=True)
+    return []
+
+
+def _same(described: Path, about: dict[str, Any]) -> bool:
+    try:
+        return bool(json.loads(described.read_text(encoding="utf-8")) == about)
+    except (OSError, ValueError):
+        return False
+
+
+def _whole_lines(log: Path) -> list[Trace]:
+    """The sentences before the first line that is not whole."""
+    traces = []
+    for line in log.read_bytes().splitlines(keepends=True) if log.is_file() else ():
+        try:
+            traces.append(Trace.from_json(line))
+        except UserError:
+            break
+        if not line.endswith(b"\n"):
+            break
+    return traces
+
+
+def _append(log: Path, traces: Sequence[Trace]) -> None:
+    try:
+        with log.open("a", encoding="utf-8") as file:
+            file.writelines(trace.to_json() + "\n" for trace in traces)
+    except OSError as error:
+        raise UserError(f"{log} could not be saved: {error.strerror}") from None

@@ -5,36 +5,61 @@ from __future__ import annotations
 import shutil
 import sys
 import unicodedata
+from collections import deque
 from typing import TextIO
 
 from stacl.languages import Language
 
+SHOWN_WORDS = 400
 _DIM, _PLAIN, _BOLD = "\x1b[2m", "\x1b[0m", "\x1b[1m"
 
 
 def columns(text: str) -> int:
-    """Cells that a text takes on a terminal: Chinese characters take two."""
-    return sum(0 if unicodedata.combining(c) else 2 if unicodedata.east_asian_width(c) in "WF" else 1 for c in text)
+    """Cells that a text takes on a terminal: Chinese characters take two, accents and joiners none.
+
+    >>> columns("Tür"), columns("Tu\\u0308r"), columns("中文")
+    (3, 3, 4)
+    """
+    return sum(_cells(character) for character in text)
+
+
+def _cells(character: str) -> int:
+    if unicodedata.category(character) in ("Mn", "Me", "Cf"):
+        return 0
+    return 2 if unicodedata.east_asian_width(character) in "WF" else 1
 
 
 def tail(text: str, width: int) -> str:
-    """The end of a text, as much as fits."""
-    if columns(text) <= width:
-        return text
-    while text and columns(text) > width - 1:
-        text = text[1:]
-    return "…" + text
+    """The end of a text, as much as fits.
+
+    >>> tail("Ein Mann schläft", 8), tail("Ein Mann", 8)
+    ('…schläft', 'Ein Mann')
+    """
+    return text if _end(text, width) == text else "…" + _end(text, width - 1)
+
+
+def _end(text: str, width: int) -> str:
+    """Looked for from the end: the text may be an hour long, and this runs with every word."""
+    start = len(text)
+    while start > 0 and (width := width - _cells(text[start - 1])) >= 0:
+        start -= 1
+    return text[start:]
 
 
 class TerminalView:
     """Two lines that are written anew with every word; a finished sentence stays where it is."""
 
-    def __init__(self, source: Language, target: Language, out: TextIO = sys.stdout) -> None:
-        self._source, self._target, self._out = source, target, out
-        self._heard: list[str] = []
-        self._said: list[str] = []
-        self._typing = ""
+    def __init__(self, source: Language, target: Language, out: TextIO | None = None) -> None:
+        self._source, self._target, self._out = source, target, out or sys.stdout
         self._drawn = False
+        self._clear()
+
+    def _clear(self) -> None:
+        # More than a line of a terminal can show: a source without line ends does not fill the memory.
+        self._heard: deque[str] = deque(maxlen=SHOWN_WORDS)
+        self._said: deque[str] = deque(maxlen=SHOWN_WORDS)
+        self._lag = 0
+        self._typing = ""
 
     def typing(self, text: str) -> None:
         """The letters of a word that is not finished yet."""
@@ -43,11 +68,13 @@ class TerminalView:
 
     def heard(self, word: str) -> None:
         self._heard.append(word)
+        self._lag += 1
         self._typing = ""
         self._draw()
 
     def said(self, word: str) -> None:
         self._said.append(word)
+        self._lag -= 1
         self._draw()
 
     def end(self) -> None:
@@ -55,12 +82,13 @@ class TerminalView:
             self._draw(finished=True)
             self._out.write("\n\n")
             self._out.flush()
-        self._heard, self._said, self._typing, self._drawn = [], [], "", False
+        self._drawn = False
+        self._clear()
 
     def _draw(self, finished: bool = False) -> None:
         width = max(20, shutil.get_terminal_size().columns - 1)
         source = self._source.join([*self._heard, self._typing] if self._typing else self._heard)
-        lag = len(self._heard) - len(self._said)
+        lag = self._lag
         note = "" if finished or lag <= 0 else f"  {lag} word{'s' if lag != 1 else ''} behind"
         back = "\x1b[1A\r" if self._drawn else ""
         above = f"{_DIM}{tail(source, width)}{_PLAIN}"
@@ -73,8 +101,8 @@ class TerminalView:
 class PlainView:
     """Piped: each word is written and flushed at once; a line out for a line in."""
 
-    def __init__(self, target: Language, out: TextIO = sys.stdout) -> None:
-        self._target, self._out = target, out
+    def __init__(self, target: Language, out: TextIO | None = None) -> None:
+        self._target, self._out = target, out or sys.stdout
         self._last: str | None = None
 
     def typing(self, text: str) -> None:

@@ -15,6 +15,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+from stacl.atomic import write_text_atomically
 from stacl.errors import UserError
 from stacl.logs import read_lines
 from stacl.policies.base import policy
@@ -46,6 +47,8 @@ def run(args: argparse.Namespace) -> int:
         if len(lines) != len(sources):
             raise UserError(f"{name} has {len(lines)} lines, {args.source} has {len(sources)}: they must be the same text")
     wanted = [policy(spec).settled() for spec in args.policy or ()]
+    if args.beam < 1:
+        raise UserError(f"--beam is at least 1 (greedy), not {args.beam}")
 
     from stacl import api
     from stacl.console import Progress
@@ -70,7 +73,7 @@ def run(args: argparse.Namespace) -> int:
         )
         bar.close()
     if args.out:
-        (args.out / "scores.json").write_text(json.dumps(results, indent=1) + "\n", encoding="utf-8")
+        write_text_atomically(args.out / "scores.json", json.dumps(results, indent=1) + "\n")
     print(json.dumps(results, indent=1) if args.json else table(results))
     return 0
 

@@ -3,6 +3,7 @@
   stacl train configs/toy.toml
   stacl train configs/multi30k-de-en.toml --set policy=wait-k:5 --set train.seed=2 --out runs/wait5
   stacl train --resume --out runs/wait5
+  torchrun --nproc-per-node 2 -m stacl train configs/toy.toml   # two processes; see docs/training.md
 
 The run folder holds all that is needed to use the model, or to go on: a run that was killed resumes to bit-identical
 weights. --fields prints every field of a config with its default and what it means.
@@ -14,10 +15,14 @@ import argparse
 import dataclasses
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from stacl import config
 from stacl.atomic import remove
 from stacl.errors import UserError
+
+if TYPE_CHECKING:
+    from stacl.distributed import World
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -43,28 +48,39 @@ def run(args: argparse.Namespace) -> int:
     folder = args.out or Path("runs") / args.config.stem
     settings = _settings(args, folder)
 
+    from stacl.distributed import world
+
+    with world() as processes:
+        return _train(settings, folder, args.resume, processes)
+
+
+def _train(settings: config.Config, folder: Path, resume: bool, world: World) -> int:
     from stacl.prepare import prepare
     from stacl.train import Trainer
 
-    _claim(folder, settings, args.resume)
-    prepared = prepare(settings, folder, lambda text: print(text, file=sys.stderr))
-    trainer = Trainer(settings, folder, prepared)
+    def say(text: str) -> None:
+        if world.first:
+            print(text, file=sys.stderr)
+
+    if world.first:
+        _claim(folder, settings, resume)
+    prepared = world.first_then_all(lambda: prepare(settings, folder, say))
+    trainer = Trainer(settings, folder, prepared, world)
     if trainer.resume():
-        print(f"resumed {folder} at step {trainer.position.step:,}", file=sys.stderr)
+        say(f"resumed {folder} at step {trainer.position.step:,}")
     if trainer.position.finished:
-        print(f"{folder} has finished already: {trainer.position.finished}", file=sys.stderr)
+        say(f"{folder} has finished already: {trainer.position.finished}")
         return 0
     size = sum(p.numel() for p in trainer.model.parameters())
-    print(f"{folder}: {settings.policy}, {size / 1e6:.1f} M parameters, {trainer.device}", file=sys.stderr)
+    together = f", {world.size} processes" if world.size > 1 else ""
+    say(f"{folder}: {settings.policy}, {size / 1e6:.1f} M parameters, {trainer.device}{together}")
     try:
         trainer.fit()
     except KeyboardInterrupt:
-        print(
-            f"\nstopped; `stacl train --resume --out {folder}` goes on from the last checkpoint",
-            file=sys.stderr,
-        )
+        say(f"\nstopped; `stacl train --resume --out {folder}` goes on from the last checkpoint")
         return 130
-    print(folder)
+    if world.first:
+        print(folder)
     return 0
 
 

@@ -12,22 +12,30 @@ translation with its lag.
 from __future__ import annotations
 
 import argparse
+import codecs
 import contextlib
+import io
 import os
+import re
+import signal
 import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any
+from types import FrameType
+from typing import IO, TYPE_CHECKING
 
 from stacl.errors import UserError
 
 if TYPE_CHECKING:
     from stacl.sentence import Written
     from stacl.stream import Session
+    from stacl.trace import Trace
     from stacl.view import PlainView, TerminalView
 
 _ERASE = ("\x7f", "\x08")
+_FUNCTION_KEYS = re.compile(r"\x1b(?:\[[0-9;]*[@-~]|O.|)")  # arrows and the like: escape sequences
+_SLOWEST = 3600.0
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -41,50 +49,98 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    if args.pace is not None and args.pace < 0:
-        raise UserError(f"--pace is a time in seconds, not {args.pace}")
+    if args.pace is not None and not 0 <= args.pace <= _SLOWEST:
+        raise UserError(f"--pace is a time from 0 to {_SLOWEST:g} seconds, not {args.pace:g}")
+    if args.beam < 1:
+        raise UserError(f"--beam is at least 1 (greedy), not {args.beam}")
     from stacl import api
+    from stacl.policies.base import policy
     from stacl.view import PlainView, TerminalView
 
+    reading = None if args.policy is None else policy(args.policy)
     with contextlib.ExitStack() as stack:
         source = _open(args.file, stack)
         log = _log(args.trace, stack)
         translator = api.load(args.model)
         session = translator.stream(
-            args.policy,
-            beam=args.beam,
-            segment=not args.whole_lines,
-            on_trace=(lambda trace: print(trace.to_json(), file=log, flush=True)) if log else None,
+            reading, beam=args.beam, segment=not args.whole_lines, on_trace=log.keep if log else None
         )
+        if isinstance(sys.stdout, io.TextIOWrapper):
+            sys.stdout.reconfigure(encoding="utf-8")  # as the input, whatever the locale is
         on_terminal = sys.stdout.isatty()
         view: PlainView | TerminalView
         if on_terminal:
             view = TerminalView(translator.source_language, translator.target_language)
         else:
             view = PlainView(translator.target_language)
-        chunks = _typed(view) if on_terminal and source.isatty() else _chunks(source)
-        return _interpret(session, chunks, view, args.pace)
+        stop = stack.enter_context(_Stop())
+        if on_terminal and source.isatty():
+            chunks = _typed(view, translator.source_language.spaced, stop)
+        else:
+            chunks = _chunks(source, stop)
+        return _interpret(session, chunks, view, args.pace, stop)
 
 
-def _interpret(session: Session, chunks: Iterator[bytes], view: PlainView | TerminalView, pace: float | None) -> int:
+class _Stop:
+    """Ctrl-C: taken at once while waiting, else between two words, so that no sentence is left in a half-done step.
+
+    A second one ends the program wherever it is.
+    """
+
+    def __init__(self) -> None:
+        self.wanted = False
+        self._waiting = False
+
+    def __enter__(self) -> _Stop:
+        self._before = signal.signal(signal.SIGINT, self._came)
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        signal.signal(signal.SIGINT, self._before)
+
+    @contextlib.contextmanager
+    def waiting(self) -> Iterator[None]:
+        """Inside, Ctrl-C raises KeyboardInterrupt, also one that came just before."""
+        self._waiting = True
+        try:
+            self.check()
+            yield
+        finally:
+            self._waiting = False
+
+    def check(self) -> None:
+        if self.wanted:
+            raise KeyboardInterrupt
+
+    def _came(self, number: int, frame: FrameType | None) -> None:
+        if self._waiting or self.wanted:
+            raise KeyboardInterrupt
+        self.wanted = True
+
+
+def _interpret(
+    session: Session, chunks: Iterator[bytes], view: PlainView | TerminalView, pace: float | None, stop: _Stop
+) -> int:
     """The loop: hear, say. Ctrl-C and the end of the input still say what is due."""
     from stacl.words import LINE_END, read_words
 
     code, in_line = 0, False
     try:
         for event in read_words(chunks, session.translator.source_language):
+            stop.check()
             if event is LINE_END:
                 _say(session.end(), view)
                 view.end()
                 in_line = False
                 continue
             if pace:
-                time.sleep(pace)
+                with stop.waiting():
+                    time.sleep(pace)
             in_line = True
             view.heard(event)
             _say(session.read(event), view)
     except KeyboardInterrupt:
-        code = 130
+        code = 128 + signal.SIGINT
     _say(session.close(), view)
     if in_line:
         view.end()
@@ -98,6 +154,8 @@ def _say(words: list[Written], view: PlainView | TerminalView) -> None:
 
 def _open(name: str, stack: contextlib.ExitStack) -> IO[bytes]:
     if name == "-":
+        if sys.stdin is None:
+            raise UserError("standard input is closed; give a file to translate")
         return sys.stdin.buffer
     try:
         return stack.enter_context(Path(name).open("rb"))
@@ -105,50 +163,67 @@ def _open(name: str, stack: contextlib.ExitStack) -> IO[bytes]:
         raise UserError(f"{name} cannot be read: {error.strerror}") from None
 
 
-def _log(path: Path | None, stack: contextlib.ExitStack) -> IO[str] | None:
-    if path is None:
-        return None
-    try:
-        return stack.enter_context(path.open("w", encoding="utf-8"))
-    except OSError as error:
-        raise UserError(f"--trace {path} cannot be written: {error.strerror}") from None
+class _Log:
+    """Where traces go, a line each, at once."""
+
+    def __init__(self, path: Path, stack: contextlib.ExitStack) -> None:
+        self._path = path
+        with self._said_in_one_line():
+            # Unbuffered: a kill loses no sentence, and a full disk is noticed where it can be said.
+            self._file = stack.enter_context(path.open("wb", buffering=0))
+
+    def keep(self, trace: Trace) -> None:
+        with self._said_in_one_line():
+            self._file.write(f"{trace.to_json()}\n".encode())
+
+    @contextlib.contextmanager
+    def _said_in_one_line(self) -> Iterator[None]:
+        try:
+            yield
+        except OSError as error:
+            raise UserError(f"--trace {self._path} cannot be written: {error.strerror}") from None
 
 
-def _chunks(source: IO[bytes]) -> Iterator[bytes]:
+def _log(path: Path | None, stack: contextlib.ExitStack) -> _Log | None:
+    return None if path is None else _Log(path, stack)
+
+
+def _chunks(source: IO[bytes], stop: _Stop) -> Iterator[bytes]:
     """What is there, as soon as it is there: a read does not wait until a buffer is full."""
-    handle = source.fileno()
-    while chunk := os.read(handle, 65536):
+    while chunk := _wait_for(source.fileno(), 65536, stop):
         yield chunk
 
 
-def _typed(view: Any) -> Iterator[bytes]:
-    """Keys as they are typed, without waiting for Enter; Ctrl-D ends. The word being typed may still be corrected."""
+def _wait_for(handle: int, most: int, stop: _Stop) -> bytes:
+    with stop.waiting():
+        return os.read(handle, most)
+
+
+def _typed(view: PlainView | TerminalView, spaced: bool, stop: _Stop) -> Iterator[bytes]:
+    """Keys as they are typed, without waiting for Enter; Ctrl-D ends. The word being typed may still be corrected.
+
+    Where words have no spaces between them, every character counts at once.
+    """
     import termios
     import tty
 
     handle = sys.stdin.fileno()
     before = termios.tcgetattr(handle)
-    print("Type; the translation follows. Enter ends a sentence, Ctrl-D ends.", file=sys.stderr)
+    decoder = codecs.getincrementaldecoder("utf-8")("replace")
     word = ""
     try:
-        tty.setcbreak(handle)
-        pending = b""
-        while chunk := os.read(handle, 1024):
-            pending += chunk
-            with contextlib.suppress(UnicodeDecodeError):
-                text, pending = pending.decode("utf-8"), b""
-                for key in text:
-                    if key == "\x04":
-                        yield word.encode()
-                        return
-                    if key in _ERASE:
-                        word = word[:-1]
-                    else:
-                        word += key
-                    if key.isspace():
-                        yield word.encode()
-                        word = ""
-                    else:
-                        view.typing(word)
+        tty.setcbreak(handle, termios.TCSADRAIN)  # what was typed while the model was loaded stays
+        print("Type; the translation follows. Enter ends a sentence, Ctrl-D ends.", file=sys.stderr)
+        while chunk := _wait_for(handle, 1024, stop):
+            for key in _FUNCTION_KEYS.sub("", decoder.decode(chunk)):
+                if key == "\x04":
+                    yield word.encode()
+                    return
+                word = word[:-1] if key in _ERASE else word + key
+                if key.isspace() or not spaced:
+                    yield word.encode()
+                    word = ""
+                else:
+                    view.typing(word)
     finally:
         termios.tcsetattr(handle, termios.TCSADRAIN, before)

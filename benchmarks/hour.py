@@ -1,0 +1,134 @@
+"""An hour of speech through one live session: is the last minute as quick and as small as the first?
+
+About 9,000 words of real text, their line ends taken away, go word by word through one session that finds the sentences
+itself. Time for a word is what passes between hearing it and having said all that is then due; an hour of 9,000 words
+leaves 400 ms for each.
+
+    python -m benchmarks.hour RUN ../shared/data/deen-eval/newstest2015.de
+    python -m benchmarks.hour RUN TEXT --policy wait-k:5 --words 20000 --clock cpu
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+os.environ.setdefault("OMP_NUM_THREADS", "1")  # before numpy and torch are imported
+
+import numpy as np
+
+from stacl import api
+from stacl.trace import Trace
+
+WORDS_AN_HOUR = 9000
+CLOCKS = {"wall": time.perf_counter, "cpu": time.process_time}
+
+
+@dataclass
+class Stream:
+    """What went in, what came out, how long each source word took."""
+
+    spoken: int = 0
+    heard: list[str] = field(default_factory=list)  # source words, as the finished sentences hold them
+    written: int = 0  # target words that were said
+    traced: int = 0  # target words, as the finished sentences hold them
+    sentences: list[int] = field(default_factory=list)  # their lengths in source words
+    milliseconds: list[float] = field(default_factory=list)  # one entry for each source word
+    last: float = 0.0  # milliseconds for what was due when the source had ended
+
+    def keep(self, trace: Trace) -> None:
+        self.heard += trace.source
+        self.traced += len(trace.target)
+        self.sentences.append(trace.source_length)
+
+
+def words_of(path: Path, count: int) -> list[str]:
+    """The first words of a text, again from its beginning if it is too short."""
+    words = path.read_text(encoding="utf-8").split()
+    if not words:
+        sys.exit(f"{path} holds no words")
+    return (words * (count // len(words) + 1))[:count]
+
+
+def listen(
+    translator: api.Translator,
+    words: Sequence[str],
+    reading: str | None = None,
+    clock: Callable[[], float] = time.perf_counter,
+) -> Iterator[Stream]:
+    """One session from the first word to the last; what has happened so far, after each word and after the end."""
+    stream = Stream()
+    session = translator.stream(reading, segment=True, on_trace=stream.keep)
+    for word in words:
+        began = clock()
+        said = session.feed(word + " ")
+        stream.milliseconds.append(1000 * (clock() - began))
+        stream.spoken += 1
+        stream.written += len(said)
+        yield stream
+    began = clock()
+    stream.written += len(session.close())
+    stream.last = 1000 * (clock() - began)
+    yield stream
+
+
+def memory() -> float:
+    """Megabytes that the process holds."""
+    for line in Path("/proc/self/status").read_text().splitlines():
+        if line.startswith("VmRSS:"):
+            return int(line.split()[1]) / 1024
+    return float("nan")
+
+
+def summary(name: str, milliseconds: Sequence[float]) -> str:
+    middle, late = np.percentile(milliseconds, [50, 99])
+    return f"{name:<12}{np.mean(milliseconds):>9.2f}{middle:>9.2f}{late:>9.2f}{max(milliseconds):>9.2f}"
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter, prog="benchmarks.hour"
+    )
+    parser.add_argument("model", help="a run folder")
+    parser.add_argument("text", type=Path, help="source text")
+    parser.add_argument("--policy", help="reading policy (default: the model's own)")
+    parser.add_argument("--words", type=int, default=WORDS_AN_HOUR, help="source words (default 9,000: an hour)")
+    parser.add_argument("--clock", choices=CLOCKS, default="wall", help="time on the wall, or computing time")
+    args = parser.parse_args()
+
+    translator = api.load(args.model)
+    words = words_of(args.text, args.words)
+    expected = [part for word in words for part in translator.source_language.split(word)]
+    translator.translate(" ".join(words[:30]), args.policy)  # what happens only once is not the stream's
+    tenth = max(1, len(words) // 10)
+    held = [memory()]
+    stream = Stream()
+    for number, stream in enumerate(listen(translator, words, args.policy, CLOCKS[args.clock]), start=1):
+        if number % tenth == 0:
+            held.append(memory())
+    spent = stream.milliseconds
+
+    print(f"{args.model}, {args.policy or translator.policy}: {len(words):,} words of {args.text.name}, {args.clock} clock")
+    print(f"in {stream.spoken:,} words, {len(stream.sentences):,} sentences, longest {max(stream.sentences)} words")
+    print(f"out {stream.written:,} words, {stream.written / stream.spoken:.2f} for each one in")
+    lost = "nothing" if stream.heard == expected and stream.traced == stream.written else "SOMETHING"
+    print(f"{lost} lost: {len(expected):,} words expected, {len(stream.heard):,} in the sentences, in order")
+    print(f"\n{'ms a word':<12}{'mean':>9}{'median':>9}{'99 %':>9}{'longest':>9}")
+    print(summary("first tenth", spent[:tenth]))
+    print(summary("last tenth", spent[-tenth:]))
+    print(summary("all", spent))
+    print(f"\nmedian, last tenth to first: {np.median(spent[-tenth:]) / np.median(spent[:tenth]):.2f}")
+    share = sum(spent) / 1000 / (len(words) / WORDS_AN_HOUR * 3600)
+    print(f"busy for {share:.1%} of the time that a speaker takes, at {WORDS_AN_HOUR:,} words an hour")
+    print("memory in MB, start and after each tenth: " + " ".join(f"{megabytes:.0f}" for megabytes in held))
+    if lost != "nothing":
+        sys.exit(1)
+
+
+if __name__ == "__main__":
+    main()

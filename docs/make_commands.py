@@ -1,0 +1,28 @@
+"""Write docs/commands.md: the help of every verb, as the program prints it. `make docs` runs this."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from stacl import config, plugins
+from stacl.__main__ import build_parser
+
+PAGE = Path(__file__).with_name("commands.md")
+
+
+def render() -> str:
+    os.environ["COLUMNS"] = "100"  # argparse wraps at the terminal's width
+    parser = build_parser()
+    verbs = next(action for action in parser._actions if action.dest == "verb").choices
+    assert verbs is not None
+    parts = ["# Commands", "", "Made by `make docs` from the program's own help; a test keeps it so.", ""]
+    parts += ["```", parser.format_help().rstrip(), "```", ""]
+    for name in plugins.names("commands"):
+        parts += [f"## stacl {name}", "", "```", verbs[name].format_help().rstrip(), "```", ""]  # type: ignore[index]
+    parts += ["## Fields of a config", "", "`stacl train --fields` prints them:", "", "```toml", config.describe(), "```", ""]
+    return "\n".join(parts)
+
+
+if __name__ == "__main__":
+    PAGE.write_text(render(), encoding="utf-8")

@@ -1,0 +1,95 @@
+"""Our translator as an agent of SimulEval, so that one command scores it beside other people's systems.
+
+  simuleval --agent-class stacl.interop.simuleval.StaclAgent --model RUN --policy wait-k:3 \\
+            --source test.de --target test.en
+  simuleval --agent stacl/interop/simuleval.py --model RUN --policy wait-k:3,c=0.25 --beam 5 ...
+
+SimulEval hands over one source word at a time and asks once after each, so all words that may be said at
+that moment go out in one write: a policy that says two words for one (catch-up) would otherwise be measured
+a word late. It tells of the end together with the last word; the translation is then finished in the same
+write. For Chinese output say `--eval-latency-unit char`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from typing import Any
+
+from stacl import api
+from stacl.errors import UserError
+from stacl.policies.base import policy
+from stacl.sentence import Written
+from stacl.stream import Session
+
+try:
+    from simuleval.agents import AgentStates, ReadAction, TextToTextAgent, WriteAction
+    from simuleval.utils import entrypoint
+except ImportError as error:
+    # The package can still be walked through and documented; only an agent cannot be made.
+    _missing = str(error)
+    AgentStates = TextToTextAgent = object
+
+    def entrypoint(kind: type) -> type:
+        return kind
+else:
+    _missing = ""
+
+
+class Listening(AgentStates):
+    """SimulEval's record of a sentence, with our live session beside it."""
+
+    def reset(self) -> None:
+        super().reset()
+        self.session: Session | None = None
+        self.heard = 0  # source words that the session was given
+
+
+@entrypoint
+class StaclAgent(TextToTextAgent):
+    """A trained model that translates while SimulEval reads out."""
+
+    def __init__(self, args: argparse.Namespace) -> None:
+        if _missing:
+            raise UserError(f"SimulEval is not installed ({_missing}); its agent needs simuleval 1.1.4")
+        if args.beam < 1:
+            raise UserError(f"--beam is at least 1 (greedy), not {args.beam}")
+        self.translator = api.load(args.model)
+        self.reading = policy(args.policy).settled() if args.policy else self.translator.policy
+        self.beam = args.beam
+        super().__init__(args)
+
+    @staticmethod
+    def add_args(parser: argparse.ArgumentParser) -> None:
+        add = parser.add_argument
+        add("--model", required=True, metavar="RUN", help="a run folder that `stacl train` made")
+        add("--policy", metavar="P", help="reading policy, e.g. wait-k:3 (default: the model's own)")
+        add("--beam", type=int, default=1, metavar="N", help="beam for what follows the end of the source")
+
+    @classmethod
+    def from_args(cls, args: argparse.Namespace) -> StaclAgent:
+        """How SimulEval's command makes an agent: a user's mistake is one line, not a traceback."""
+        try:
+            return cls(args)
+        except UserError as error:
+            print(f"stacl agent: {error}", file=sys.stderr)
+            raise SystemExit(2) from None
+
+    def build_states(self) -> Listening:
+        return Listening()
+
+    def policy(self, states: Listening | None = None) -> Any:
+        """All that may be said after what came since the last call. In a pipeline the states are given."""
+        states = states or self.states
+        if states.session is None:
+            states.session = self.translator.stream(self.reading, beam=self.beam)
+        said: list[Written] = []
+        for word in states.source[states.heard :]:
+            said += states.session.feed(word + " ")
+        states.heard = len(states.source)
+        if states.source_finished:
+            said += states.session.close()
+        elif not said:
+            return ReadAction()
+        text = self.translator.target_language.join(word.text for word in said)
+        return WriteAction(text, finished=states.source_finished)

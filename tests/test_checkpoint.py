@@ -1,0 +1,196 @@
+"""Saving and loading: whole or not at all, checked, averaged."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+import torch
+
+from stacl import checkpoint
+from stacl.atomic import write_atomically, write_text_atomically
+from stacl.errors import UserError
+
+
+def model(seed: int = 1, width: int = 4) -> torch.nn.Module:
+    torch.manual_seed(seed)
+    return torch.nn.Sequential(torch.nn.Linear(3, width), torch.nn.Linear(width, 2))
+
+
+def trained(seed: int = 1) -> tuple[torch.nn.Module, torch.optim.Optimizer]:
+    net = model(seed)
+    optimizer = torch.optim.Adam(net.parameters(), lr=0.1)
+    for _ in range(3):
+        optimizer.zero_grad()
+        net(torch.ones(2, 3)).square().sum().backward()
+        optimizer.step()
+    return net, optimizer
+
+
+def same(one: dict[str, torch.Tensor], other: dict[str, torch.Tensor]) -> bool:
+    return one.keys() == other.keys() and all(one[name].equal(other[name]) for name in one)
+
+
+def test_what_fails_half_way_leaves_the_old_file(tmp_path):
+    path = tmp_path / "file"
+    write_text_atomically(path, "old")
+
+    def breaks(partial):
+        partial.write_text("half of the n")
+        raise OSError(5, "the disk has gone")
+
+    with pytest.raises(UserError, match="could not be saved: the disk has gone"):
+        write_atomically(path, breaks)
+    assert path.read_text() == "old"
+    assert [entry.name for entry in tmp_path.iterdir()] == ["file"]
+
+
+def test_a_kill_leaves_the_old_one_and_the_next_save_cleans_up(tmp_path):
+    path = tmp_path / "folder"
+
+    def write(content: str):
+        def fill(partial):
+            partial.mkdir()
+            (partial / "inside").write_text(content)
+            if content == "killed":
+                raise SystemExit  # as if the process had ended here: nobody catches it
+
+        return fill
+
+    write_atomically(path, write("old"))
+    with pytest.raises(SystemExit):
+        write_atomically(path, write("killed"))
+    assert (path / "inside").read_text() == "old"
+    write_atomically(path, write("new"))
+    assert (path / "inside").read_text() == "new"
+    assert [entry.name for entry in tmp_path.iterdir()] == ["folder"]
+
+
+def test_a_checkpoint_comes_back_bit_for_bit(tmp_path):
+    net, optimizer = trained()
+    checkpoint.save_checkpoint(tmp_path, net, optimizer, {"step": 3, "best": 1.5})
+    other, moments = trained(seed=2)
+    (path,) = checkpoint.checkpoints(tmp_path)
+    assert path.name == "00000003"
+    assert checkpoint.load_checkpoint(path, other, moments) == {"step": 3, "best": 1.5}
+    assert same(other.state_dict(), net.state_dict())
+    assert same(checkpoint.optimizer_tensors(moments), checkpoint.optimizer_tensors(optimizer))
+
+
+def test_the_newest_are_kept(tmp_path):
+    net, optimizer = trained()
+    for step in (5, 10, 15, 20):
+        checkpoint.save_checkpoint(tmp_path, net, optimizer, {"step": step})
+    assert [path.name for path in checkpoint.checkpoints(tmp_path)] == ["00000015", "00000020"]
+    (tmp_path / "00000099").write_text("a file is no checkpoint")
+    (tmp_path / ".partial-00000025").mkdir()
+    assert [path.name for path in checkpoint.checkpoints(tmp_path)] == ["00000015", "00000020"]
+    assert checkpoint.checkpoints(tmp_path / "nothing") == []
+
+
+@pytest.mark.parametrize("name", ["weights.safetensors", "optimizer.safetensors"])
+@pytest.mark.parametrize("harm", ["flip", "cut", "remove"])
+def test_a_damaged_checkpoint_is_named_and_changes_nothing(tmp_path, name, harm):
+    net, optimizer = trained()
+    checkpoint.save_checkpoint(tmp_path, net, optimizer, {"step": 3})
+    (path,) = checkpoint.checkpoints(tmp_path)
+    content = bytearray((path / name).read_bytes())
+    content[-3] ^= 4
+    if harm == "remove":
+        (path / name).unlink()
+    else:
+        (path / name).write_bytes(content if harm == "flip" else content[:-7])
+    other, moments = trained(seed=2)
+    before = {key: value.clone() for key, value in other.state_dict().items()}
+    with pytest.raises(UserError, match=f"00000003/{name} is damaged; remove the folder"):
+        checkpoint.load_checkpoint(path, other, moments)
+    assert same(other.state_dict(), before)
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [("{", "is damaged"), ("[]", "is damaged"), ('{"format": 1}', "is damaged"), (None, "another version of stacl")],
+)
+def test_a_state_that_cannot_be_read(tmp_path, content, message):
+    net, optimizer = trained()
+    checkpoint.save_checkpoint(tmp_path, net, optimizer, {"step": 3})
+    state = checkpoint.checkpoints(tmp_path)[0] / "state.json"
+    state.write_text(content or json.dumps(json.loads(state.read_text()) | {"format": 2}))
+    with pytest.raises(UserError, match=message):
+        checkpoint.load_checkpoint(state.parent, net, optimizer)
+
+
+def test_foreign_weights_are_refused_whole():
+    net = model()
+    before = {key: value.clone() for key, value in net.state_dict().items()}
+    own = {key: value + 1 for key, value in before.items()}
+    lacking = {key: value for key, value in own.items() if key != "1.bias"}
+    for tensors, message in (
+        (lacking, "lacks 1.bias"),
+        (own | {"2.bias": torch.zeros(1)}, "has a foreign 2.bias"),
+        (own | {"0.weight": torch.zeros(9, 9)}, "has another shape of 0.weight"),
+    ):
+        with pytest.raises(UserError, match=f"some file does not belong to this model: it {message}"):
+            checkpoint.load_weights(net, tensors, "some file")
+        assert same(net.state_dict(), before)
+    checkpoint.load_weights(net, own, "some file")
+    assert same(net.state_dict(), own)
+
+
+def test_the_checksum_sees_names_types_shapes_and_values():
+    tensors = {"a": torch.arange(6.0).view(2, 3), "b": torch.ones(2)}
+    original = checkpoint.tensors_checksum(tensors)
+    assert checkpoint.tensors_checksum(dict(reversed(tensors.items()))) == original
+    strided = torch.arange(6.0).view(2, 3).t().contiguous().t()
+    assert checkpoint.tensors_checksum(tensors | {"a": strided}) == original
+    for changed in (
+        {"a": tensors["a"], "c": tensors["b"]},
+        tensors | {"a": tensors["a"].view(3, 2)},
+        tensors | {"a": tensors["a"].double()},
+        tensors | {"b": torch.tensor([1.0, 1.0000001])},
+    ):
+        assert checkpoint.tensors_checksum(changed) != original
+
+
+def test_a_model_keeps_its_facts_and_its_checksum(tmp_path):
+    path, tensors = tmp_path / "model.safetensors", model().state_dict()
+    checkpoint.save_model(path, tensors, {"bleu": 30.5})
+    facts = checkpoint.model_facts(path)
+    assert facts == {"format": 1, "bleu": 30.5, "checksum": checkpoint.tensors_checksum(tensors)}
+    assert same(checkpoint.load_model_tensors(path), tensors)
+    content = bytearray(path.read_bytes())
+    content[-1] ^= 1
+    path.write_bytes(content)
+    with pytest.raises(UserError, match="do not have the checksum they were saved with"):
+        checkpoint.load_model_tensors(path)
+    path.write_bytes(content[:50])
+    with pytest.raises(UserError, match="is damaged, or is no model of stacl"):
+        checkpoint.load_model_tensors(path)
+    checkpoint.save_tensors(path, tensors)
+    with pytest.raises(UserError, match="is damaged, or is no model of stacl"):
+        checkpoint.model_facts(path)
+    with pytest.raises(UserError, match="no model"):
+        checkpoint.model_facts(tmp_path / "nothing")
+
+
+def test_tied_weights_are_saved(tmp_path):
+    shared = torch.arange(4.0)
+    checkpoint.save_tensors(tmp_path / "x.safetensors", {"a": shared, "b": shared, "c": shared[1:]})
+    found = checkpoint.load_tensors(tmp_path / "x.safetensors")
+    assert same(found, {"a": shared, "b": shared, "c": shared[1:]})
+
+
+def test_the_average_is_the_mean_in_double_precision(tmp_path):
+    torch.manual_seed(0)
+    sets = [{"w": torch.randn(50, 7) * 1e4, "b": torch.randn(3)} for _ in range(5)]
+    paths = [tmp_path / f"{number}.safetensors" for number in range(5)]
+    for path, tensors in zip(paths, sets, strict=True):
+        checkpoint.save_tensors(path, tensors)
+    found = checkpoint.average(paths)
+    for name, tensor in found.items():
+        exact = torch.stack([tensors[name].double() for tensors in sets]).sum(0) / 5
+        assert tensor.dtype == torch.float32
+        assert tensor.equal(exact.float())
+    assert same(checkpoint.average(paths[:1]), sets[0])
+    with pytest.raises(UserError, match="no file"):
+        checkpoint.average([tmp_path / "nothing.safetensors"])

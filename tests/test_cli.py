@@ -1,0 +1,149 @@
+"""The command line from outside: light, helpful, and with exit codes that mean something."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+
+import pytest
+
+import stacl as package
+from stacl import plugins
+from stacl.__main__ import main
+from tests.conftest import ROOT, stacl
+
+VERBS = plugins.names("commands")
+# What takes seconds to import: none of it may be needed to show a help page or to draw a policy.
+HEAVY = ("torch", "matplotlib", "onnxruntime", "sentencepiece", "safetensors", "sacrebleu", "pandas")
+
+
+def measured(code: str) -> tuple[set[str], float]:
+    """What a new Python has loaded of the heavy modules after some code, and the CPU seconds that it took."""
+    ending = (
+        "import sys, resource, json\n"
+        f"loaded = sorted(set({HEAVY!r}) & set(sys.modules))\n"
+        "used = resource.getrusage(resource.RUSAGE_SELF)\n"
+        "print(json.dumps([loaded, used.ru_utime + used.ru_stime]), file=sys.stderr)\n"
+    )
+    environment = os.environ | {"PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"}
+    done = subprocess.run([sys.executable, "-c", code + ending], capture_output=True, text=True, env=environment)
+    assert done.returncode == 0, done.stderr
+    loaded, seconds = json.loads(done.stderr.splitlines()[-1])
+    return set(loaded), seconds
+
+
+def quiet(*arguments: str) -> str:
+    return (
+        "import contextlib\nfrom stacl.__main__ import main\n"
+        f"with contextlib.suppress(SystemExit):\n    main({list(arguments)!r})\n"
+    )
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "import stacl\n",
+        "import stacl\nassert stacl.policy('wait-k:3').schedule(6, 7) == [3, 4, 5, 6, 6, 6, 6]\n",
+        quiet("--help"),
+        quiet("--version"),
+        quiet("show", "wait-k:3"),
+        quiet("translate", "--help"),
+        quiet("train", "--fields"),
+        quiet("translate", "/nowhere"),
+    ],
+)
+def test_light_commands_load_nothing_heavy_and_are_quick(code):
+    measures = [measured(code)]
+    if measures[0][1] >= 0.5:  # a busy machine may have been in the way
+        measures.append(measured(code))
+    assert not measures[0][0]
+    assert min(seconds for _, seconds in measures) < 0.5
+
+
+@pytest.mark.parametrize("verb", VERBS)
+def test_every_verb_has_help(verb, capsys):
+    with pytest.raises(SystemExit) as ended:
+        main([verb, "--help"])
+    assert ended.value.code == 0
+    shown = capsys.readouterr().out
+    assert shown.startswith(f"usage: stacl {verb}")
+    doc = plugins.module("commands", verb).__doc__.strip()
+    assert doc.splitlines()[0] in shown
+    assert f"stacl {verb} " in shown.partition("options:")[0].partition("\n\n")[2], "an example is missing"
+
+
+def test_help_names_every_verb(capsys):
+    with pytest.raises(SystemExit):
+        main(["--help"])
+    shown = capsys.readouterr().out
+    assert all(f"    {verb}" in shown for verb in VERBS)
+    with pytest.raises(SystemExit):
+        main(["--version"])
+    assert capsys.readouterr().out == f"stacl {package.__version__}\n"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ([], "stacl: the following arguments are required: VERB (see stacl --help)"),
+        (["tanslate"], "stacl: unknown verb 'tanslate'; did you mean translate? (see stacl --help)"),
+        (["xyz"], "stacl: unknown verb 'xyz'; known: data, evaluate,"),
+        (["show", "full", "--sorce", "3"], "stacl show: unknown option --sorce"),
+        (["show", "full", "--tgd", "3"], "stacl show: unknown option --tgd; did you mean --tgt? (see stacl show --help)"),
+        (["show", "full", "--src", "many"], "stacl show: argument --src: invalid int value: 'many'"),
+        (["translate"], "stacl translate: the following arguments are required: MODEL"),
+    ],
+)
+def test_wrong_usage_is_one_line(arguments, message, capsys):
+    with pytest.raises(SystemExit) as ended:
+        main(arguments)
+    assert ended.value.code == 2
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert len(err.splitlines()) == 1
+    assert err.startswith(message)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["show", "wait-q:3"], "no policy is called 'wait-q'; did you mean wait-k?"),
+        (["show", "wait-k:3", "--src", "-1"], "--src and --tgt go from 0 to 10000"),
+        (["show", "wait-k:3,d=1"], "has no option 'd'"),
+        (["train"], "a config is needed"),
+        (["data", "multi30"], "did you mean multi30k?"),
+        (["score", "/nowhere"], "cannot read /nowhere"),
+    ],
+)
+def test_mistakes_exit_with_2_and_one_line(arguments, message, capsys):
+    assert main(arguments) == 2
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert len(err.splitlines()) == 1
+    assert err.startswith(f"stacl {arguments[0]}: ")
+    assert message in err
+
+
+def test_show_begins_with_g(capsys):
+    assert main(["show", "wait-k:3", "--src", "6", "--tgt", "7"]) == 0
+    first, second, *_ = capsys.readouterr().out.splitlines()
+    assert first == "3 4 5 6 6 6 6"
+    assert second == "RRRWRWRWRWWWW"
+
+
+def test_the_program_is_a_process_too():
+    done = stacl("show", "full", "--src", 3, "--tgt", 2)
+    assert done.returncode == 0
+    assert done.stdout.splitlines()[0] == "3 3"
+    assert stacl("show", "nonsense").returncode == 2
+    assert stacl("--version").stdout.startswith("stacl ")
+
+
+def test_public_names():
+    assert set(package.__all__) <= set(dir(package))
+    for name in package.__all__:
+        assert getattr(package, name) is not None
+    with pytest.raises(AttributeError, match="no attribute 'nothing'"):
+        _ = package.nothing

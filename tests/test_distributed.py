@@ -1,0 +1,213 @@
+"""Several processes train as one would: real processes, real connections, real kills."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from safetensors.torch import load_file
+
+from stacl.batches import epoch_batches
+from stacl.distributed import World
+from tests.conftest import ROOT, changes, stacl
+
+CORPUS = 'data.corpora=["copy:pairs=600,held_out=40"]'
+
+
+def options(**more: object) -> list[str]:
+    """A quick run with several sentences in a batch, without dropout: that is drawn by each process for itself."""
+    settings = {"train__steps": 12, "train__validate_every": 6, "train__save_every": 3, "train__budget": 600}
+    return [*changes(**(settings | more)), "--set", CORPUS, "--set", "model.dropout=0.0"]
+
+
+def environment(**more: str) -> dict[str, str]:
+    return os.environ | {"PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"} | more
+
+
+def torchrun(*arguments: object) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2", "-m", "stacl"]
+    return subprocess.run(
+        [*command, *map(str, arguments)], capture_output=True, text=True, timeout=300, env=environment(), cwd=ROOT
+    )
+
+
+def pair(*arguments: object, **more: str) -> list[subprocess.Popen[str]]:
+    """Two processes as torchrun would start them, but with nobody to end one when the other has gone."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    return [
+        subprocess.Popen(
+            [sys.executable, "-m", "stacl", *map(str, arguments)],
+            stderr=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+            cwd=ROOT,
+            env=environment(
+                RANK=str(rank),
+                LOCAL_RANK=str(rank),
+                WORLD_SIZE="2",
+                MASTER_ADDR="127.0.0.1",
+                MASTER_PORT=str(port),
+                **more,
+            ),
+        )
+        for rank in (0, 1)
+    ]
+
+
+def weights(run: Path) -> dict[str, torch.Tensor]:
+    """The last checkpoint's weights, but for what no gradient decides.
+
+    A bias of attention's keys shifts all scores of a query alike, so its true gradient is zero, and Adam makes
+    steps of full size from the rounding that is left.
+    """
+    last = sorted(path for path in (run / "checkpoints").iterdir() if path.name.isdigit())[-1]
+    found = load_file(last / "weights.safetensors")
+    for name, tensor in found.items():
+        if name.endswith("attention.in_proj.bias"):
+            found[name] = torch.cat((tensor.chunk(3)[0], tensor.chunk(3)[2]))
+        elif name.endswith("memory_proj.bias"):
+            found[name] = tensor.chunk(2)[1]
+    return found
+
+
+def log(run: Path) -> list[dict]:
+    return [json.loads(line) for line in (run / "log.jsonl").read_text().splitlines()]
+
+
+@pytest.fixture(scope="module")
+def alone(tmp_path_factory, toy_config) -> Path:
+    folder = tmp_path_factory.mktemp("alone") / "run"
+    done = stacl("train", toy_config, "--out", folder, *options())
+    assert done.returncode == 0, done.stderr
+    return folder
+
+
+def assert_same_training(one: Path, other: Path) -> None:
+    ours, theirs = weights(one), weights(other)
+    assert ours.keys() == theirs.keys()
+    for name in ours:
+        torch.testing.assert_close(ours[name], theirs[name], atol=2e-4, rtol=1e-3, msg=f"{name} differs")
+    for here, there in zip(log(one), log(other), strict=True):
+        assert here["step"] == there["step"]
+        assert here["train_loss"] == pytest.approx(there["train_loss"], abs=1e-4)
+        assert here["loss"] == pytest.approx(there["loss"], abs=1e-4)
+
+
+@pytest.mark.slow
+def test_two_processes_reach_the_weights_of_one(tmp_path, toy_config, alone):
+    done = torchrun("train", toy_config, "--out", tmp_path / "run", *options())
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.strip() == str(tmp_path / "run")  # said once
+    assert done.stderr.count("2 processes") == 1
+    assert done.stderr.count("step 6, epoch") == 1  # validated once
+    assert_same_training(tmp_path / "run", alone)
+    # The comparison can fail: another seed leads elsewhere.
+    other = stacl("train", toy_config, "--out", tmp_path / "other", *options(train__seed=2))
+    assert other.returncode == 0, other.stderr
+    with pytest.raises(AssertionError):
+        assert_same_training(tmp_path / "other", alone)
+
+
+@pytest.mark.slow
+def test_a_killed_process_ends_the_training_which_resumes(tmp_path, toy_config):
+    """Rank 1 is killed: rank 0 says what to do, and the run goes on to the weights of one that never stopped."""
+    run = tmp_path / "run"
+    first, second = pair("train", toy_config, "--out", run, *options(train__steps=4000, train__validate_every=4000))
+    try:
+        wait_for(lambda: any((run / "checkpoints").glob("[0-9]*")), first, second)
+        second.kill()
+        _, error = first.communicate(timeout=60)
+    finally:
+        end(first, second)
+    assert first.returncode == 2, error
+    complaint = error.strip().splitlines()[-1]
+    assert complaint.startswith("stacl train: another process of this training has ended")
+    assert "--resume" in complaint
+    assert "Traceback" not in error
+
+    reached = int(sorted((run / "checkpoints").glob("[0-9]*"))[-1].name)
+    rest = options(train__steps=reached + 3, train__validate_every=reached + 3)
+    done = torchrun("train", "--resume", "--out", run, *rest)
+    assert done.returncode == 0, done.stderr
+    assert done.stderr.count(f"resumed {run} at step {reached}") == 1
+    alone = stacl("train", toy_config, "--out", tmp_path / "alone", *rest)
+    assert alone.returncode == 0, alone.stderr
+    assert_same_training(run, tmp_path / "alone")
+
+
+@pytest.mark.slow
+def test_a_process_that_does_not_answer_is_given_up(tmp_path, toy_config):
+    """Stopped, not dead: only the clock can tell."""
+    run = tmp_path / "run"
+    long = options(train__steps=100_000, train__validate_every=100_000)
+    first, second = pair("train", toy_config, "--out", run, *long, STACL_TIMEOUT="6")
+    try:
+        wait_for(lambda: any((run / "checkpoints").glob("[0-9]*")), first, second)
+        second.send_signal(signal.SIGSTOP)
+        _, error = first.communicate(timeout=90)
+    finally:
+        second.send_signal(signal.SIGCONT)
+        end(first, second)
+    assert first.returncode == 2, error
+    assert "does not answer" in error
+
+
+@pytest.mark.slow
+def test_a_mistake_ends_all_processes(tmp_path, toy_config):
+    done = torchrun("train", toy_config, "--out", tmp_path / "run", "--set", 'data.corpora=["coppy"]')
+    assert done.returncode != 0
+    assert "did you mean copy?" in done.stderr
+
+
+def wait_for(condition, *processes: subprocess.Popen[str], seconds: float = 120) -> None:
+    deadline = time.monotonic() + seconds
+    while not condition():
+        for process in processes:
+            assert process.poll() is None, process.communicate()[1]
+        assert time.monotonic() < deadline, "nothing happened"
+        time.sleep(0.02)
+
+
+def end(*processes: subprocess.Popen[str]) -> None:
+    for process in processes:
+        if process.poll() is None:
+            process.kill()
+        process.communicate()
+
+
+@pytest.mark.parametrize("size", [1, 2, 3, 7])
+def test_shares_cover_every_batch_once(size):
+    lengths = np.random.default_rng(0).integers(1, 30, (500, 2)).astype(np.uint16)
+    for batch in epoch_batches(lengths, 300, 1, 0):
+        shares = [World(rank, size).share(batch) for rank in range(size)]
+        assert sorted(np.concatenate(shares).tolist()) == sorted(batch.tolist())
+        assert max(map(len, shares)) - min(map(len, shares)) <= 1
+
+
+def test_a_process_that_is_alone_adds_nothing():
+    model = torch.nn.Linear(2, 2)
+    model(torch.ones(1, 2)).sum().backward()
+    before = model.weight.grad.clone()
+    alone = World()
+    alone.add_up_gradients(model)
+    assert torch.equal(model.weight.grad, before)
+    assert alone.add_up(1.5, 2) == [1.5, 2]
+    assert alone.agree("same") == "same"
+    assert alone.first_then_all(lambda: 3) == 3
+
+
+def test_every_process_draws_its_own_numbers():
+    seeds = [World(rank, 3).seed("1 7") for rank in range(3)]
+    assert seeds[0] == "1 7"  # one process and the first of several draw alike
+    assert len(set(seeds)) == 3

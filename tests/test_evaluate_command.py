@@ -1,0 +1,225 @@
+"""`stacl evaluate`: scores of a model that has learned to copy, in both forms, live and batched, interrupted or not."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from stacl import logs
+from stacl.__main__ import main
+from stacl.api import Translator
+from stacl.corpora.base import corpus
+from tests.conftest import stacl
+
+pytestmark = pytest.mark.slow
+LINES = [source for source, _ in corpus("copy").open("test")][:40]
+# Where the clock counts, no two runs are equal.
+TIMED = ("ms_per_word", "RTF")
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> dict[str, Path]:
+    """A source of forty lines; a perfect reference, and one in which every second line is something else."""
+    other = [line if number % 2 else "baba befe" for number, line in enumerate(LINES)]
+    found = {}
+    for name, lines in {"source": LINES, "perfect": LINES, "other": other, "short": LINES[:-1]}.items():
+        found[name] = tmp_path / f"{name}.txt"
+        found[name].write_text("\n".join(lines) + "\n", encoding="utf-8")
+    return found
+
+
+def run(capsys: pytest.CaptureFixture[str], *arguments: object) -> str:
+    capsys.readouterr()
+    assert main(["evaluate", *map(str, arguments)]) == 0
+    return capsys.readouterr().out
+
+
+def untimed(result: dict) -> dict[str, float]:
+    return {
+        name: score for name, score in result["scores"].items() if name not in TIMED and not name.endswith("_CA")
+    }
+
+
+def test_json_is_a_list_of_scores_and_signatures(copy_run, files):
+    done = stacl(
+        *("evaluate", copy_run, "--source", files["source"], "--reference", files["perfect"]),
+        *("--policy", "wait-k:1", "wait-k:3", "wait-k:2,unit=piece", "--json"),
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    results = json.loads(done.stdout)
+    assert [result["policy"] for result in results] == ["wait-k:1", "wait-k:3", "wait-k:2,unit=piece"]
+    for result in results:
+        assert {"AL", "AL_ref", "LAAL", "AP", "CW", "CW_max", "DAL", "ATD", "YAAL", "BLEU", "chrF"} <= result["scores"].keys()
+        assert result["scores"].keys() <= result["signatures"].keys()
+        assert f"policy:{result['policy']}|" in result["signatures"]["decoding"]
+        assert f"|n:{len(LINES)}|" in result["signatures"]["LAAL"]
+    copied = results[0]["scores"]
+    assert copied["BLEU"] > 97
+    assert copied["chrF"] > 97
+    # One word behind, and as long as the source: AL = DAL = 1 and AP = (n+1)/2n, whatever n is.
+    assert copied["AL"] == pytest.approx(1, abs=0.05)
+    assert copied["DAL"] == pytest.approx(1, abs=0.05)
+    expected = sum((len(line.split()) + 1) / (2 * len(line.split())) for line in LINES) / len(LINES)
+    assert copied["AP"] == pytest.approx(expected, abs=0.01)
+    assert results[1]["scores"]["AL_ref"] > 2
+    assert results[1]["scores"]["BLEU"] < copied["BLEU"]
+
+
+def test_the_table_has_a_row_for_each_policy(copy_run, files, capsys):
+    shown = run(
+        *(capsys, copy_run, "--source", files["source"], "--reference", files["perfect"]),
+        *("--policy", "wait-k:1", "wait-k:2,c=0.25"),
+    )
+    head, first, second, blank, *signatures = shown.splitlines()
+    assert head.split() == ["policy", "BLEU", "chrF", "AL", "LAAL", "AP", "CW", "DAL", "empty", "loops"]
+    assert [first.split()[0], second.split()[0]] == ["wait-k:1", "wait-k:2,c=0.25"]
+    assert len(first.split()) == len(head.split())
+    assert blank == ""
+    assert signatures[0].startswith("decoding: policy:wait-k:1|")
+    assert any(line.startswith("BLEU: nrefs:1|") for line in signatures)
+
+
+def test_without_a_policy_it_is_the_models_own(copy_run, files, capsys):
+    shown = json.loads(run(capsys, copy_run, "--source", files["source"], "--reference", files["perfect"], "--json"))
+    assert [result["policy"] for result in shown] == ["wait-k:1"]
+
+
+def test_several_references(copy_run, files, capsys):
+    """Each line may follow the one or the other: two references give what the better one gives."""
+    scores, signatures = {}, {}
+    for names in (("perfect",), ("other",), ("other", "perfect")):
+        paths = [files[name] for name in names]
+        shown = run(capsys, copy_run, "--source", files["source"], "--reference", *paths, "--json")
+        scores[names], signatures[names] = json.loads(shown)[0]["scores"], json.loads(shown)[0]["signatures"]
+    assert scores["other",]["BLEU"] < 80
+    assert scores["other", "perfect"]["BLEU"] == pytest.approx(scores["perfect",]["BLEU"])
+    assert signatures["other", "perfect"]["BLEU"].startswith("nrefs:2|")
+    # Lengths are those of the first.
+    assert scores["other", "perfect"]["AL_ref"] == scores["other",]["AL_ref"] != scores["perfect",]["AL_ref"]
+
+
+@pytest.mark.parametrize("beam", [1, 3])
+def test_live_and_batched_score_the_same(copy_run, files, capsys, beam):
+    common = (copy_run, "--source", files["source"], "--reference", files["perfect"], "--json", "--beam", beam)
+    policies = ("--policy", "wait-k:1", "wait-k:3", "full")
+    batched = json.loads(run(capsys, *common, *policies))
+    live = json.loads(run(capsys, *common, *policies, "--live"))
+    for one, other in zip(batched, live, strict=True):
+        assert untimed(one) == pytest.approx(untimed(other))
+        assert set(TIMED).isdisjoint(one["scores"])
+        assert f"|beam:{beam}|" in other["signatures"]["decoding"]
+        assert "decoding:live" in other["signatures"]["decoding"]
+    timed = live[0]["scores"]
+    assert 0 < timed["ms_per_word"] < 10_000
+    assert timed["AL_CA"] > 0
+    assert "clock:wall" in live[0]["signatures"]["ms_per_word"]
+
+
+class Counted:
+    """How many sentences were decoded."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.lines: list[str] = []
+        decode = Translator.translate_lines
+
+        def counted(translator, lines, *arguments, **options):
+            self.lines += lines
+            return decode(translator, lines, *arguments, **options)
+
+        monkeypatch.setattr(Translator, "translate_lines", counted)
+
+
+@pytest.fixture
+def counted(monkeypatch: pytest.MonkeyPatch) -> Counted:
+    return Counted(monkeypatch)
+
+
+def test_kept_traces_are_whole_and_score_alike(copy_run, files, capsys, tmp_path):
+    out = tmp_path / "deep" / "out"
+    shown = run(capsys, copy_run, "--source", files["source"], "--reference", files["perfect"], "--json", "--out", out)
+    assert json.loads((out / "scores.json").read_text()) == json.loads(shown)
+    traces = list(logs.read(out / "wait-k-1.jsonl", "trace"))
+    assert [" ".join(trace.source) for trace in traces] == LINES
+    capsys.readouterr()
+    assert main(["score", str(out / "wait-k-1.jsonl"), "--reference", str(files["perfect"]), "--json"]) == 0
+    scored = json.loads(capsys.readouterr().out)
+    assert untimed(scored) == pytest.approx(untimed(json.loads(shown)[0]))
+
+
+@pytest.mark.parametrize("cut", ["in a line", "between lines", "no line", "garbage"])
+def test_an_interrupted_evaluation_goes_on(copy_run, files, capsys, tmp_path, counted, cut):
+    out = tmp_path / "out"
+    command = (copy_run, "--source", files["source"], "--reference", files["perfect"], "--json", "--out", out)
+    whole = run(capsys, *command)
+    log = out / "wait-k-1.jsonl"
+    kept = log.read_bytes()
+    assert len(counted.lines) == len(LINES)
+    lines = kept.splitlines(keepends=True)
+    log.write_bytes(
+        {
+            "in a line": b"".join(lines[:25]) + lines[25][:40],
+            "between lines": b"".join(lines[:25]),
+            "no line": b"",
+            "garbage": b"".join(lines[:25]) + b"\xff\x00 {]\n" + lines[26],
+        }[cut]
+    )
+    (out / "scores.json").unlink()
+    counted.lines.clear()
+    assert run(capsys, *command) == whole
+    assert counted.lines == (LINES if cut == "no line" else LINES[25:])
+    assert log.read_bytes() == kept
+    assert json.loads((out / "scores.json").read_text()) == json.loads(whole)
+    counted.lines.clear()
+    assert run(capsys, *command) == whole
+    assert counted.lines == []
+
+
+def test_traces_of_something_else_are_not_taken(copy_run, files, capsys, tmp_path, counted):
+    out = tmp_path / "out"
+    command = (copy_run, "--source", files["source"], "--reference", files["perfect"], "--out", out)
+    run(capsys, *command)
+    counted.lines.clear()
+    run(capsys, *command, "--beam", 2)
+    assert len(counted.lines) == len(LINES)
+    files["source"].write_text("\n".join(LINES[::-1]) + "\n")
+    counted.lines.clear()
+    run(capsys, *command)
+    assert counted.lines == LINES[::-1]
+    about = out / "wait-k-1.jsonl.about.json"
+    about.write_text(about.read_text().replace('"model": "', '"model": "another'))
+    counted.lines.clear()
+    run(capsys, *command)
+    assert len(counted.lines) == len(LINES)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["{run}", "--source", "{source}", "--reference", "{short}"], "short.txt has 39 lines, {source} has 40"),
+        (["{run}", "--source", "{tmp}/no", "--reference", "{perfect}"], "cannot read {tmp}/no: No such file"),
+        (["{run}", "--source", "{source}", "--reference", "{tmp}/no"], "cannot read {tmp}/no: No such file"),
+        (["{tmp}/no", "--source", "{source}", "--reference", "{perfect}"], "no model {tmp}/no"),
+        (["{run}", "--source", "{gap}", "--reference", "{gap}"], "line 2 of the source is empty"),
+        (["{run}", "--source", "{unseen}", "--reference", "{unseen}"], "line 1 of the source is empty"),
+        (["{run}", "--source", "{empty}", "--reference", "{empty}"], "the source is empty"),
+        (["{run}", "--source", "{broken}", "--reference", "{perfect}"], "{broken}:2: not UTF-8"),
+        (["{run}", "--source", "{source}", "--reference", "{perfect}", "--beam", "0"], "--beam is at least 1"),
+        (["{run}", "--source", "{source}", "--reference", "{perfect}", "--policy", "wait-j:1"], "did you mean wait-k?"),
+        (["{run}", "--source", "{source}", "--reference", "{perfect}", "--out", "{source}"], "cannot be made a folder"),
+        (["{run}", "--source", "{source}", "--reference", "{perfect}", "--out", "{source}/x"], "cannot be made a folder"),
+    ],
+)
+def test_mistakes_are_one_line_and_exit_2(copy_run, files, tmp_path, capsys, options, message):
+    odd = {"gap": b"baba\n \t\nbefe\n", "unseen": b"\x07\n", "empty": b"", "broken": b"baba\n\xff\n"}
+    for name, content in odd.items():
+        (tmp_path / name).write_bytes(content)
+    known = {name: tmp_path / name for name in odd} | files | {"run": copy_run, "tmp": tmp_path}
+    capsys.readouterr()
+    assert main(["evaluate", *(option.format(**known) for option in options)]) == 2
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert len(err.splitlines()) == 1
+    assert err.startswith("stacl evaluate: ")
+    assert message.format(**known) in err

@@ -1,0 +1,47 @@
+"""A long stream through one session: nothing lost, memory flat. `benchmarks/hour.py` is the hour; this is its shape."""
+
+from __future__ import annotations
+
+import gc
+import tracemalloc
+
+import torch
+
+from benchmarks.hour import listen
+from stacl.sentence import Sentence
+from tests.helpers import GERMAN, random_translator
+
+# Sentences with their marks, a stretch of forty words without any, abbreviations and numbers that end nothing.
+TEXT = " ".join([*GERMAN, "Am 3. Oktober kam z. B. Dr. Meier.", " ".join(GERMAN[3].rstrip(".").split() * 4), *GERMAN])
+WORDS = (TEXT.split() * 20)[:1500]
+
+
+def alive(kind: type) -> int:
+    return sum(issubclass(type(thing), kind) for thing in gc.get_objects())
+
+
+def test_a_long_stream_loses_nothing_and_does_not_grow(monkeypatch):
+    monkeypatch.setattr("stacl.stream.KEPT_TRACES", 20)  # so that they are full after the first third
+    translator = random_translator()
+    third = len(WORDS) // 3
+    peaks, kept = [], []
+    tracemalloc.start()
+    try:
+        for number, stream in enumerate(listen(translator, WORDS, "wait-k:2"), start=1):
+            if number % third:
+                continue
+            peaks.append(tracemalloc.get_traced_memory()[1])
+            gc.collect()
+            kept.append((alive(Sentence), alive(torch.Tensor)))
+            tracemalloc.reset_peak()
+    finally:
+        tracemalloc.stop()
+    assert stream.heard == WORDS
+    assert stream.traced == stream.written > 0
+    assert sum(stream.sentences) == len(stream.milliseconds) == len(WORDS)
+    assert len(stream.sentences) > 100
+    assert max(stream.sentences) <= 80
+    _, second, last = peaks
+    assert last < 1.05 * second + 100_000
+    assert all(sentences <= 2 for sentences, _ in kept)
+    assert kept[-1][1] <= kept[0][1] + 100

@@ -1,0 +1,138 @@
+"""Subword pieces: word by word as in whole sentences, and every character comes back."""
+
+from __future__ import annotations
+
+import random
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from stacl.errors import UserError
+from stacl.languages import language
+from stacl.text import BEGIN, END, PAD, SMALLEST_SIZE, SPACE, UNKNOWN, Subwords, units_of
+from tests.helpers import GERMAN
+from tests.shared_data import lines
+
+SENTENCES = [line.split() for line in GERMAN]
+SMALL = Subwords.train(SENTENCES, 360)
+ODD = ["😀", "👩‍👩‍👧", "🇩🇪", "שלום", "مرحبا", "中文", "\ufffd", "</s>", "<s>", "<unk>", "<pad>", "<0x41>", "a</s>b", "e\u0301"]
+
+
+@pytest.fixture(scope="module", params=["deen-small de", "deen-small en", "zhen-small zh", "zhen-small en"])
+def real(request) -> tuple[Subwords, list[list[str]]]:
+    """Pieces learned from one third of four thousand real lines, and all of them as words."""
+    folder, code = request.param.split()
+    words = [language(code).split(line) for line in lines(f"{folder}/train.{code}", 4_000, step=5)]
+    return Subwords.train(words[::3], 3000, coverage=0.9995 if code == "zh" else 1.0), words
+
+
+def test_word_by_word_is_the_whole_sentence(real):
+    """SPEC 1: the pieces of a prefix do not change when the sentence grows. SentencePiece itself cuts the whole."""
+    pieces, sentences = real
+    for words in sentences:
+        assert pieces.encode(words) == pieces._processor.encode(" ".join(words))
+
+
+def test_real_words_come_back(real):
+    pieces, sentences = real
+    for words in sentences:
+        assert pieces.words(pieces.encode(words)) == words
+    for word in {word for words in sentences for word in words}:
+        encoded = pieces.encode_word(word)
+        assert pieces.decode_word(encoded) == word
+        # Exactly the last piece says that the word is finished.
+        assert pieces.ends_word[list(encoded)].tolist() == [False] * (len(encoded) - 1) + [True]
+
+
+def test_frequent_words_are_one_piece(real):
+    pieces, sentences = real
+    counts = np.array([len(pieces.encode(words)) / len(words) for words in sentences])
+    assert 1 <= counts.mean() < 2
+
+
+@pytest.mark.parametrize("word", [*ODD, "x" * 1000])
+def test_characters_that_were_never_seen_survive(word):
+    encoded = SMALL.encode_word(word)
+    assert UNKNOWN not in encoded
+    assert not {PAD, BEGIN, END} & set(encoded)
+    assert SMALL.decode_word(encoded) == word
+    assert SMALL.ends_word[list(encoded)].sum() == 1
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.lists(st.text(st.characters(exclude_categories=["Cs", "Cc", "Z"]), min_size=1), min_size=1, max_size=5))
+def test_any_words_come_back(words):
+    expected = [word.replace(SPACE, "_") for word in words]
+    assert SMALL.words(SMALL.encode(words)) == expected
+
+
+@pytest.mark.parametrize("word", [f"{SPACE}baba{SPACE}", SPACE, f"a{SPACE}b", SPACE * 3])
+def test_the_white_space_mark_in_a_text_ends_no_word(word):
+    encoded = SMALL.encode_word(word)
+    assert SMALL.ends_word[list(encoded)].sum() == 1
+    assert SMALL.decode_word(encoded) == word.replace(SPACE, "_")
+
+
+def test_nothing_is_no_word():
+    assert SMALL.encode_word("") == ()
+    assert SMALL.encode([]) == SMALL.words([]) == []
+    assert SMALL.decode_word(()) == ""
+
+
+def test_pieces_after_the_last_whole_word_make_one_more():
+    pieces = SMALL.encode(["Ein", "Gebäude"])
+    assert SMALL.words(pieces[:-1])[0] == "Ein"
+    assert "Gebäude".startswith(SMALL.words(pieces[:-1])[1])
+
+
+def test_units():
+    words = random.Random(1).choices([word for sentence in SENTENCES for word in sentence], k=30)
+    pieces = np.array(SMALL.encode(words))
+    found = units_of(pieces, SMALL.ends_word, "word")
+    assert found.tolist() == [n for n, word in enumerate(words, start=1) for _ in SMALL.encode_word(word)]
+    assert units_of(pieces, SMALL.ends_word, "piece").tolist() == list(range(1, len(pieces) + 1))
+    for unit in ("word", "piece"):
+        assert units_of(np.array([], dtype=np.int64), SMALL.ends_word, unit).tolist() == []
+
+
+def test_training_is_deterministic():
+    again = Subwords.train(iter(SENTENCES), 360)
+    assert again.model == SMALL.model
+    assert Subwords.train(SENTENCES, 380).model != SMALL.model
+
+
+def test_special_pieces_have_their_places():
+    special = [SMALL._processor.id_to_piece(piece) for piece in (PAD, UNKNOWN, BEGIN, END)]
+    assert special == ["<pad>", "<unk>", "<s>", "</s>"]
+    assert not SMALL.ends_word[[PAD, UNKNOWN, BEGIN, END]].any()
+    assert len(SMALL) == len(SMALL.ends_word) == 360
+
+
+def test_saved_and_loaded(tmp_path):
+    SMALL.save(tmp_path / "x.model")
+    loaded = Subwords.load(tmp_path / "x.model")
+    assert loaded.encode(ODD) == SMALL.encode(ODD)
+    assert (loaded.ends_word == SMALL.ends_word).all()
+
+
+@pytest.mark.parametrize("content", [b"no model", b"{}" * 1000, None])
+def test_a_damaged_model_says_so(tmp_path, content):
+    path = tmp_path / "x.model"
+    path.write_bytes(SMALL.model[: len(SMALL.model) // 2] if content is None else content)
+    with pytest.raises(UserError, match=rf"{path} is damaged, or is no SentencePiece model"):
+        Subwords.load(path)
+    with pytest.raises(UserError, match="no vocabulary"):
+        Subwords.load(tmp_path / "nothing.model")
+
+
+def test_a_vocabulary_that_does_not_fit_the_text():
+    with pytest.raises(UserError, match=f"{SMALLEST_SIZE} is the least"):
+        Subwords.train(SENTENCES, SMALLEST_SIZE - 1)
+    with pytest.raises(UserError, match=r"does not hold 5000 different pieces; set text.vocabulary to at most \d+") as caught:
+        Subwords.train(SENTENCES, 5000)
+    most = int(str(caught.value).split()[-1])
+    assert len(Subwords.train(SENTENCES, most)) == most
+    with pytest.raises(UserError, match="could not learn"):
+        Subwords.train([], 400)

@@ -1,0 +1,317 @@
+"""`stacl translate` as a process of its own: pipes, a terminal, signals and mistakes."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import pty
+import re
+import select
+import shutil
+import signal
+import subprocess
+import sys
+import termios
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import torch
+
+from stacl import api, checkpoint, config, logs
+from stacl.corpora.base import corpus
+from tests.conftest import ROOT, stacl
+
+pytestmark = pytest.mark.slow
+LINES = [source for source, _ in corpus("copy").open("test")]
+PATIENCE = 60.0  # seconds until a test gives up on a process; the machine may be busy
+
+
+def command(run: Path, *options: object) -> list[str]:
+    return [sys.executable, "-m", "stacl", "translate", str(run), *map(str, options)]
+
+
+def environment(**more: str) -> dict[str, str]:
+    # Without PYTHONUNBUFFERED, which would hide that a word was not flushed.
+    kept = {name: value for name, value in os.environ.items() if name != "PYTHONUNBUFFERED"}
+    return kept | {"PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"} | more
+
+
+class Process:
+    """A running `stacl translate`; `hear` is what it has to say so far, up to a wanted end."""
+
+    def __init__(self, process: subprocess.Popen[bytes], ear: int, mouth: int) -> None:
+        self.process, self._ear, self._mouth = process, ear, mouth
+        self.heard = b""
+
+    def tell(self, text: str) -> None:
+        os.write(self._mouth, text.encode(errors="surrogateescape"))
+
+    def hear_until(self, wanted: str) -> str:
+        deadline = time.monotonic() + PATIENCE
+        while not re.search(wanted, self.text()):
+            ready, _, _ = select.select([self._ear], [], [], max(0.0, deadline - time.monotonic()))
+            assert ready, f"waited for {wanted!r}, heard only {self.text()!r}"
+            more = os.read(self._ear, 65536)
+            assert more, f"it ended without {wanted!r}: {self.text()!r}"
+            self.heard += more
+        return self.text()
+
+    def text(self) -> str:
+        return self.heard.decode(errors="replace")
+
+    def rest(self) -> str:
+        with contextlib.suppress(OSError):  # how a terminal ends
+            while more := os.read(self._ear, 65536):
+                self.heard += more
+        return self.text()
+
+
+@contextlib.contextmanager
+def piped(run: Path, *options: object) -> Iterator[Process]:
+    pipe = subprocess.PIPE
+    with subprocess.Popen(
+        command(run, *options), stdin=pipe, stdout=pipe, stderr=pipe, env=environment(), bufsize=0
+    ) as process:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        try:
+            yield Process(process, process.stdout.fileno(), process.stdin.fileno())
+        finally:
+            process.kill()
+
+
+def errors_of(live: Process) -> str:
+    assert live.process.stderr is not None
+    return live.process.stderr.read().decode()
+
+
+def said_by_a_session(run: Path, words: list[str], spec: str) -> tuple[list[str], list[str]]:
+    """Before the end of the source, and after it."""
+    session = api.load(run).stream(spec)
+    said = [word.text for source in words for word in session.read(source)]
+    return said, [word.text for word in session.close()]
+
+
+@pytest.fixture(scope="module")
+def babbler(copy_run, tmp_path_factory) -> Path:
+    """A run with random weights: unlike one that has learned to copy, it has much to say when the source has ended."""
+    folder = tmp_path_factory.mktemp("babbler")
+    shutil.copytree(copy_run / "vocabulary", folder / "vocabulary")
+    settings = config.load(copy_run / "config.toml", ["model.width=32", "model.heads=2"])
+    config.save(settings, folder / "config.toml")
+    torch.manual_seed(3)
+    model = api.build_model(settings, *api.load_vocabularies(folder))
+    checkpoint.save_model(folder / "model.safetensors", model.state_dict(), {})
+    return folder
+
+
+def test_a_word_is_said_before_its_line_or_the_input_ends(copy_run):
+    """Every word comes while the process waits for the next: nothing sits in a buffer."""
+    first, second = LINES[:2]
+    with piped(copy_run, "--policy", "wait-k:1") as live:
+        for heard, word in enumerate(first.split(), start=1):
+            live.tell(word[:2])
+            live.tell(word[2:] + " ")
+            so_far = " ".join(first.split()[:heard])
+            assert live.hear_until(f"{so_far}$") == so_far
+        live.tell("\n")
+        assert live.hear_until("\n$") == first + "\n"
+        live.tell(second)
+        live.process.stdin.close()
+        assert live.rest() == f"{first}\n{second}\n"
+        assert live.process.wait(PATIENCE) == 0
+        assert errors_of(live) == ""
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("", ""),
+        ("\n", "\n"),
+        (f"\n\n{LINES[0]}\n \t\n{LINES[1]}\n\n", f"\n\n{LINES[0]}\n\n{LINES[1]}\n\n"),
+        (f"{LINES[0]}\r\n{LINES[1]}", f"{LINES[0]}\n{LINES[1]}\n"),
+    ],
+)
+def test_a_line_out_for_a_line_in(copy_run, text, expected):
+    done = stacl("translate", copy_run, input=text)
+    assert (done.stdout, done.stderr, done.returncode) == (expected, "", 0)
+
+
+def test_interrupted_while_waiting_it_says_what_is_due(babbler):
+    words = LINES[1].split()[:5]
+    before, due = said_by_a_session(babbler, words, "wait-k:3")
+    assert (len(before), len(due) > 3) == (3, True)
+    expected = " ".join(before + due)
+    with piped(babbler, "--policy", "wait-k:3") as live:
+        live.tell(" ".join(words) + " ")
+        live.hear_until(re.escape(" ".join(before)) + "$")  # so words 3, 4 and 5 have come
+        live.process.send_signal(signal.SIGINT)
+        assert live.rest() == expected + "\n"
+        assert live.process.wait(PATIENCE) == 130
+        assert errors_of(live) == ""
+
+
+def test_interrupted_at_work_it_ends_between_two_words(copy_run, tmp_path):
+    """A file leaves no moment of waiting: the signal comes while a word is computed, and harms none."""
+    text, log = tmp_path / "long.txt", tmp_path / "log.jsonl"
+    text.write_text("\n".join(LINES * 500) + "\n")
+    with piped(copy_run, text, "--policy", "wait-k:1", "--trace", log) as live:
+        live.hear_until("(?s)\n.*\n.*\n")
+        live.process.send_signal(signal.SIGINT)
+        said = live.rest()
+        assert live.process.wait(PATIENCE) == 130
+        assert errors_of(live) == ""
+    lines = said.splitlines()
+    assert said.endswith("\n")
+    assert 3 <= len(lines) < 500 * len(LINES)
+    assert lines[:-1] == (LINES * 500)[: len(lines) - 1]
+    *_, last = logs.read(log, "trace")
+    heard = " ".join(last.source)
+    assert (LINES * 500)[len(lines) - 1].startswith(heard)
+    assert lines[-1] == " ".join(last.target)
+
+
+def test_traces_hold_words_delays_and_times(copy_run, tmp_path):
+    log = tmp_path / "log.jsonl"
+    done = stacl("translate", copy_run, "--policy", "wait-k:2", "--trace", log, input="\n".join(LINES[:3]) + "\n")
+    assert done.returncode == 0
+    traces = list(logs.read(log, "trace"))
+    assert [" ".join(trace.source) for trace in traces] == LINES[:3]
+    assert [" ".join(trace.target) for trace in traces] == done.stdout.splitlines()
+    for trace in traces:
+        assert trace.policy == "wait-k:2"
+        assert len(trace.read_times) == len(trace.source)
+        assert len(trace.write_times) == len(trace.target)
+        assert list(trace.write_times) == sorted(trace.write_times)
+        for delay, shown in zip(trace.delays, trace.write_times, strict=True):
+            assert shown >= trace.read_times[delay - 1]
+        assert 0 < trace.compute_seconds <= trace.write_times[-1] + 1
+
+
+def test_pace_makes_a_speaker(copy_run, tmp_path):
+    log, (line, *_) = tmp_path / "log.jsonl", LINES
+    done = stacl("translate", copy_run, "--policy", "wait-k:1", "--pace", 0.2, "--trace", log, input=line)
+    assert done.stdout == line + "\n"
+    (trace,) = logs.read(log, "trace")
+    gaps = [later - earlier for earlier, later in zip(trace.read_times, trace.read_times[1:], strict=False)]
+    assert min(gaps) >= 0.2
+    assert trace.compute_seconds < trace.read_times[-1]
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["{tmp}/nothing"], "no model {tmp}/nothing: a run folder that `stacl train` made is expected"),
+        (["{run}", "{tmp}/nothing.txt"], "{tmp}/nothing.txt cannot be read: No such file or directory"),
+        (["{run}", "{tmp}"], "{tmp} cannot be read: Is a directory"),
+        (["{run}", "--policy", "wait-q:3"], "no policy is called 'wait-q'; did you mean wait-k?"),
+        (["{run}", "--policy", "wait-k:many"], "k must be a whole number from 1, or inf, not 'many'"),
+        (["{run}", "--beam", "0"], "--beam is at least 1 (greedy), not 0"),
+        (["{run}", "--pace", "-1"], "--pace is a time from 0 to 3600 seconds, not -1"),
+        (["{run}", "--pace", "nan"], "--pace is a time from 0 to 3600 seconds, not nan"),
+        (["{run}", "--trace", "{tmp}/no/log"], "--trace {tmp}/no/log cannot be written: No such file"),
+        (["{run}", "--trace", "/dev/full"], "--trace /dev/full cannot be written: No space left on device"),
+        (["{run}", "--polic", "wait-k:3", "--paces", "3"], "unknown option --paces; did you mean --pace?"),
+    ],
+)
+def test_mistakes_are_one_line(copy_run, tmp_path, options, message):
+    def named(text: str) -> str:
+        return text.format(run=copy_run, tmp=tmp_path)
+
+    done = stacl("translate", *map(named, options), input=LINES[0])
+    assert done.returncode == 2
+    assert len(done.stderr.splitlines()) == 1
+    assert done.stderr.startswith("stacl translate: ")
+    assert named(message) in done.stderr
+
+
+def test_odd_text_has_as_many_lines_as_before(copy_run, tmp_path):
+    odd = [b"\xff\xfe sch\xf6n \xf0\x9f", b"\x00\x07 \x1b[31m\x7f", "😀 👩‍👩‍👧 🇩🇪".encode(), b"x" * 10_000]
+    odd += ["שלום مرحبا".encode(), "我们在学习。".encode(), "▁baba▁ ▁".encode(), b"baba. Befe! 3. Mal", b"\xc2"]
+    log = tmp_path / "log.jsonl"
+    done = subprocess.run(
+        command(copy_run, "--trace", log), input=b"\n".join(odd), capture_output=True, env=environment(PYTHONIOENCODING="ascii")
+    )
+    assert (done.stderr, done.returncode) == (b"", 0)
+    assert done.stdout.endswith(b"\n")
+    assert len(done.stdout.decode("utf-8").split("\n")) == len(odd) + 1
+    heard = "".join(word for trace in logs.read(log, "trace") for word in trace.source)
+    assert heard.count("x") == 10_000
+    assert "👩‍👩‍👧" in heard
+
+
+def test_a_reader_that_leaves_is_no_error(copy_run, tmp_path):
+    text = tmp_path / "long.txt"
+    text.write_text("\n".join(LINES * 100) + "\n")
+    with piped(copy_run, text, "--policy", "wait-k:1") as live:
+        live.hear_until("\n")
+        live.process.stdout.close()  # as `| head -1` does
+        assert live.process.wait(PATIENCE) == 141
+        assert errors_of(live) == ""
+
+
+@contextlib.contextmanager
+def terminal(run: Path, *options: object) -> Iterator[tuple[Process, int]]:
+    """The command on a pseudo-terminal of 100 columns, and the terminal's own end of it."""
+    ours, theirs = pty.openpty()
+    termios.tcsetwinsize(theirs, (24, 100))
+    with subprocess.Popen(
+        command(run, *options), stdin=theirs, stdout=theirs, stderr=theirs, env=environment(), start_new_session=True
+    ) as process:
+        try:
+            yield Process(process, ours, ours), theirs
+        finally:
+            process.kill()
+            os.close(theirs)
+    os.close(ours)
+
+
+def frames(text: str) -> list[tuple[str, str]]:
+    """The two lines as they were drawn, again and again: (source, translation)."""
+    _, *rows = text.split("\x1b[2K")
+    plain = [re.sub(r"\x1b\[[0-9;]*[A-Za-z]|[\r\n]", "", row) for row in rows]
+    return list(zip(plain[::2], plain[1::2], strict=False))
+
+
+def test_on_a_terminal_two_lines_follow_the_keys(copy_run):
+    first, second, third = LINES[1].split()[:3]
+    with terminal(copy_run, "--policy", "wait-k:1") as (live, theirs):
+        before = termios.tcgetattr(theirs)
+        live.tell(first[:2])  # while the model is still being loaded
+        live.hear_until("Ctrl-D ends")
+        live.hear_until(f"{first[:2]}\x1b")
+        assert frames(live.text())[-1] == (first[:2], "")
+        live.tell(first[2:] + "x\x7f\x1b[D\udcff\x7f ")  # a slip, an arrow key, a broken byte: mended
+        live.hear_until(rf"\x1b\[1m{first}")
+        assert frames(live.text())[-1] == (first, first)
+        live.tell(second + " ")
+        live.hear_until(rf"\x1b\[1m{first} {second}")
+        assert frames(live.text())[-1] == (f"{first} {second}", f"{first} {second}")
+        live.tell("\n" + third + " ")
+        live.hear_until(rf"\x1b\[1m{third}")
+        assert frames(live.text())[-1] == (third, third)
+        live.tell("\x04")
+        assert live.process.wait(PATIENCE) == 0
+        assert termios.tcgetattr(theirs) == before
+
+
+def test_on_a_terminal_the_lag_is_shown_and_an_interrupt_restores_it(babbler):
+    words = LINES[1].split()[:5]
+    said, due = said_by_a_session(babbler, words, "wait-k:3")
+    with terminal(babbler, "--policy", "wait-k:3") as (live, theirs):
+        before = termios.tcgetattr(theirs)
+        live.hear_until("Ctrl-D ends")
+        live.tell(" ".join(words) + " ")
+        live.hear_until("(?s)" + re.escape(" ".join(said)) + "\x1b.*2 words behind")
+        assert frames(live.text())[-1] == (" ".join(words), " ".join(said) + "  2 words behind")
+        live.process.send_signal(signal.SIGINT)
+        live.hear_until("\r\n\r\n")
+        assert live.process.wait(PATIENCE) == 130
+        assert termios.tcgetattr(theirs) == before
+        source, translation = frames(live.text())[-1]
+        assert source == " ".join(words)
+        assert " ".join(said + due).endswith(translation.removeprefix("…"))
+        assert due[-1] in translation
+        assert "Traceback" not in live.text()
