@@ -51,14 +51,13 @@ def build_parser() -> argparse.ArgumentParser:
             formatter_class=argparse.RawDescriptionHelpFormatter,
         )
         command.configure(verb)
-        verb.set_defaults(run=command.run)
     return parser
 
 
 def main(argv: list[str] | None = None) -> int:
     args = build_parser().parse_args(argv)
     try:
-        return args.run(args) or 0
+        return plugins.module("commands", args.verb).run(args) or 0
     except UserError as error:
         print(f"stacl {args.verb}: {error}", file=sys.stderr)
         return 2

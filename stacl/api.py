@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from stacl import config, plugins
+from stacl import config, fast, plugins
 from stacl.engine import Engine, TorchEngine
-from stacl.errors import UserError
+from stacl.errors import UserError, suggest
 from stacl.languages import language
 from stacl.policies.base import Policy, policy
 from stacl.rules import Hypothesis, Rules
@@ -22,6 +22,8 @@ from stacl.trace import Trace
 
 if TYPE_CHECKING:
     from stacl.models.base import Model
+
+ENGINES = ("auto", "torch", "fast")
 
 
 class Translator:
@@ -114,18 +116,26 @@ class Translator:
         return min(1 + int(self.source_pieces.ends_word[pieces[: read - 1]].sum()), len(words))
 
 
-def load(name: str | Path) -> Translator:
-    """A translator from a run folder."""
+def load(name: str | Path, engine: str = "auto") -> Translator:
+    """A translator from a run folder, or from an exported one, which needs no torch.
+
+    `engine`: `torch` takes the trained weights, `fast` the exported ones, `auto` what the folder has, trained first.
+    """
     folder = Path(name)
     if not folder.is_dir():
         raise UserError(f"no model {name}: a run folder that `stacl train` made is expected")
+    if engine not in ENGINES:
+        raise UserError(f"no engine is called {engine!r}{suggest(engine, ENGINES)}")
     settings = config.load(folder / "config.toml")
     source, target = load_vocabularies(folder)
+    weights, exported = folder / "model.safetensors", folder / fast.FOLDER
+    if engine == "fast" or (engine == "auto" and exported.is_dir() and not weights.exists()):
+        runner = fast.FastEngine.load(exported)
+        return Translator(settings, runner, source, target, runner.fingerprint)
 
     from stacl import checkpoint
 
     model = build_model(settings, source, target)
-    weights = folder / "model.safetensors"
     checkpoint.load_weights(model, checkpoint.load_model_tensors(weights), str(folder))
     fingerprint = checkpoint.model_facts(weights)["checksum"]
     return Translator(settings, TorchEngine(model), source, target, fingerprint)

@@ -146,7 +146,7 @@ def save(config: Config, path: Path) -> None:
 def check(config: Config) -> Config:
     """What types cannot say."""
     policy(config.policy)
-    plugins.module("models", config.model.kind)
+    plugins.check("models", config.model.kind)
     config.model.resolved()
     for section, name, low, high in _RANGES:
         value = getattr(getattr(config, section), name)

@@ -29,12 +29,17 @@ def names(folder: str) -> tuple[str, ...]:
     return tuple(sorted(name.replace("_", "-") for name in found if name != "base" and not name.startswith("_")))
 
 
-def module(folder: str, name: str) -> ModuleType:
-    """The module that a name stands for; an unknown name is a user's mistake and gets a suggestion."""
+def check(folder: str, name: str) -> None:
+    """An unknown name is a user's mistake and gets a suggestion. Nothing is imported: a model would bring torch."""
     known = names(folder)
     if name not in known:
         kind = {"policies": "policy", "corpora": "corpus"}.get(folder, folder.rstrip("s"))
         raise UserError(f"no {kind} is called {name!r}{suggest(name, known)}")
+
+
+def module(folder: str, name: str) -> ModuleType:
+    """The module that a name stands for."""
+    check(folder, name)
     return importlib.import_module(f"stacl.{folder}.{name.replace('-', '_')}")
 
 

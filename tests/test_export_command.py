@@ -1,0 +1,37 @@
+"""`stacl export`: a trained run becomes a folder that translates without torch, and says the same."""
+
+from __future__ import annotations
+
+import pytest
+
+from stacl import api
+from stacl.corpora.base import corpus
+from tests.conftest import stacl
+
+pytestmark = pytest.mark.slow
+
+
+def test_an_exported_run_says_what_the_run_says(copy_run, tmp_path):
+    done = stacl("export", copy_run, tmp_path / "fast")
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.rstrip().endswith("MB")
+    lines = [source for source, _ in corpus("copy").open("test")][:40]
+    ours, theirs = (
+        [trace.target for trace in api.load(folder).translate_lines(lines)] for folder in (copy_run, tmp_path / "fast")
+    )
+    assert sum(one == other for one, other in zip(ours, theirs, strict=True)) >= 38  # int8 rounds
+    said = stacl("translate", tmp_path / "fast", input="\n".join(lines))
+    assert said.stdout.splitlines() == [" ".join(words) for words in theirs]
+
+
+def test_mistakes(copy_run, tmp_path):
+    (tmp_path / "there").mkdir()
+    for arguments, message in [
+        ((copy_run, tmp_path / "there"), "is there already"),
+        ((tmp_path / "nowhere", tmp_path / "out"), "no model"),
+    ]:
+        done = stacl("export", *arguments)
+        assert done.returncode == 2
+        assert done.stdout == ""
+        assert message in done.stderr
+        assert len(done.stderr.splitlines()) == 1
