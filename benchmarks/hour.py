@@ -33,7 +33,6 @@ CLOCKS = {"wall": time.perf_counter, "cpu": time.process_time}
 class Stream:
     """What went in, what came out, how long each source word took."""
 
-    spoken: int = 0
     heard: list[str] = field(default_factory=list)  # source words, as the finished sentences hold them
     written: int = 0  # target words that were said
     traced: int = 0  # target words, as the finished sentences hold them
@@ -56,25 +55,23 @@ def words_of(path: Path, count: int) -> list[str]:
 
 
 def listen(
+    stream: Stream,
     translator: api.Translator,
     words: Sequence[str],
     reading: str | None = None,
     clock: Callable[[], float] = time.perf_counter,
-) -> Iterator[Stream]:
-    """One session from the first word to the last; what has happened so far, after each word and after the end."""
-    stream = Stream()
+) -> Iterator[int]:
+    """One session from the first word to the end, written down in `stream`; stops after each word and says how many."""
     session = translator.stream(reading, segment=True, on_trace=stream.keep)
     for word in words:
         began = clock()
         said = session.feed(word + " ")
         stream.milliseconds.append(1000 * (clock() - began))
-        stream.spoken += 1
         stream.written += len(said)
-        yield stream
+        yield len(stream.milliseconds)
     began = clock()
     stream.written += len(session.close())
     stream.last = 1000 * (clock() - began)
-    yield stream
 
 
 def memory() -> float:
@@ -108,14 +105,14 @@ def main() -> None:
     tenth = max(1, len(words) // 10)
     held = [memory()]
     stream = Stream()
-    for number, stream in enumerate(listen(translator, words, args.policy, CLOCKS[args.clock]), start=1):
-        if number % tenth == 0:
+    for count in listen(stream, translator, words, args.policy, CLOCKS[args.clock]):
+        if count % tenth == 0:
             held.append(memory())
     spent = stream.milliseconds
 
-    print(f"{args.model}, {args.policy or translator.policy}: {len(words):,} words of {args.text.name}, {args.clock} clock")
-    print(f"in {stream.spoken:,} words, {len(stream.sentences):,} sentences, longest {max(stream.sentences)} words")
-    print(f"out {stream.written:,} words, {stream.written / stream.spoken:.2f} for each one in")
+    print(f"{args.model}, {args.policy or translator.policy}, {args.text.name}, {args.clock} clock")
+    print(f"in {len(spent):,} words, {len(stream.sentences):,} sentences, longest {max(stream.sentences)} words")
+    print(f"out {stream.written:,} words, {stream.written / len(spent):.2f} for each one in")
     lost = "nothing" if stream.heard == expected and stream.traced == stream.written else "SOMETHING"
     print(f"{lost} lost: {len(expected):,} words expected, {len(stream.heard):,} in the sentences, in order")
     print(f"\n{'ms a word':<12}{'mean':>9}{'median':>9}{'99 %':>9}{'longest':>9}")

@@ -20,7 +20,16 @@ def render() -> str:
     parts += ["```", parser.format_help().rstrip(), "```", ""]
     for name in plugins.names("commands"):
         parts += [f"## stacl {name}", "", "```", verbs[name].format_help().rstrip(), "```", ""]  # type: ignore[index]
-    parts += ["## Fields of a config", "", "`stacl train --fields` prints them:", "", "```toml", config.describe(), "```", ""]
+    parts += [
+        "## Fields of a config",
+        "",
+        "`stacl train --fields` prints them:",
+        "",
+        "```toml",
+        config.describe(),
+        "```",
+        "",
+    ]
     return "\n".join(parts)
 
 

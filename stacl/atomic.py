@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import os
 import shutil
@@ -29,7 +30,8 @@ def write_atomically(path: Path, write: Callable[[Path], None]) -> None:
         partial.replace(path)
         _sync(path.parent)
     except OSError as error:
-        remove(partial)
+        with contextlib.suppress(OSError):
+            remove(partial)
         if error.errno in (errno.ENOSPC, errno.EDQUOT):
             raise UserError(f"the disk is full: {path} could not be saved; what was saved before is intact") from None
         raise UserError(f"{path} could not be saved: {error.strerror or error}") from None

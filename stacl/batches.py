@@ -36,9 +36,7 @@ class Batch:
     source_lengths: Tensor  # [B] |x| in units, the end not counted
     target_in: Tensor  # [B, T] BEGIN, then the pieces
     target_out: Tensor  # [B, T] the pieces, then END
-    target_units: (
-        Tensor  # [B, T] number of the unit that each position decides, from 1; padding repeats the last
-    )
+    target_units: Tensor  # [B, T] number of the unit that each position decides, from 1; padding repeats the last
 
     @property
     def size(self) -> int:
@@ -134,9 +132,7 @@ class Encoded:
         ):
             for count, (source, target) in enumerate(pairs, start=1):
                 if max(len(source), len(target)) >= LONGEST:
-                    raise UserError(
-                        f"pair {count} has more than {LONGEST:,} pieces on one side; set data.max_words"
-                    )
+                    raise UserError(f"pair {count} has more than {LONGEST:,} pieces on one side; set data.max_words")
                 lengths.extend((len(source), len(target)))
                 pieces.extend(source)
                 pieces.extend(target)

@@ -106,7 +106,11 @@ def loops(words: Sequence[str], times: int = 4) -> bool:
 
 
 def _decoded(
-    translator: Translator, sources: Sequence[str], decoding: Decoding, out: Path | None, progress: Callable[[int], None]
+    translator: Translator,
+    sources: Sequence[str],
+    decoding: Decoding,
+    out: Path | None,
+    progress: Callable[[int], None],
 ) -> Iterator[Trace]:
     log = None if out is None else out / decoding.file_name()
     done = 0

@@ -99,9 +99,7 @@ class _LinearLoss(torch.autograd.Function):
             by_weight -= even * hidden.sum(dim=0)
             by_bias -= even * len(hidden)
             ctx.save_for_backward(by_hidden, by_weight, by_bias)
-        every = hidden.sum(dim=0, dtype=torch.float64) @ total.double() + len(hidden) * bias.sum(
-            dtype=torch.float64
-        )
+        every = hidden.sum(dim=0, dtype=torch.float64) @ total.double() + len(hidden) * bias.sum(dtype=torch.float64)
         # -mean(log p) of a position is its surprise, plus the right logit, less the mean logit
         smoothed = surprise + smoothing * (chosen - every / pieces)
         reported = surprise.float()

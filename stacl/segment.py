@@ -110,9 +110,7 @@ class Segmenter:
         habits = language.code if language.code in _NEVER else "en"
         self._german = habits == "de"
         self._closing = _GERMAN_CLOSING if self._german else _CLOSING
-        self._shape = re.compile(
-            f"(?P<body>.*?)(?P<mark>[{_END_MARKS}]+)(?P<closing>[{re.escape(self._closing)}]*)"
-        )
+        self._shape = re.compile(f"(?P<body>.*?)(?P<mark>[{_END_MARKS}]+)(?P<closing>[{re.escape(self._closing)}]*)")
         self._never, self._numbered, self._maybe, self._starters = (
             frozenset(table[habits].split()) for table in (_NEVER, _NUMBERED, _MAYBE, _STARTERS)
         )
@@ -123,9 +121,7 @@ class Segmenter:
     def _reset(self) -> None:
         self._length = 0
         self._has_text = False
-        self._doubt = (
-            ""  # what the next word is asked for: "" (nothing), "capital", "starter", "number" or "quote"
-        )
+        self._doubt = ""  # what the next word is asked for: "" (nothing), "capital", "starter", "number" or "quote"
         self._quotes: list[str] = []
         self._since_quote = 0
 

@@ -45,9 +45,7 @@ def _resampled_means(values: np.ndarray, weights: np.ndarray, samples: int) -> n
     return means
 
 
-def mean_interval(
-    values: Sequence[float], weights: Sequence[float] | None = None, samples: int = SAMPLES
-) -> Interval:
+def mean_interval(values: Sequence[float], weights: Sequence[float] | None = None, samples: int = SAMPLES) -> Interval:
     """The mean of per-sentence scores with the interval between the 2.5th and the 97.5th percentile.
 
     >>> mean_interval([2.0] * 50)
@@ -63,9 +61,7 @@ def mean_interval(
     return Interval(float(np.average(value[known], weights=weight[known])), float(low), float(high))
 
 
-def paired_p_value(
-    system: Sequence[float], baseline: Sequence[float], samples: int = 10 * SAMPLES
-) -> float | None:
+def paired_p_value(system: Sequence[float], baseline: Sequence[float], samples: int = 10 * SAMPLES) -> float | None:
     """Two-sided p-value of the difference of two means over the same sentences, by approximate randomisation.
 
     Riezler and Maxwell 2005: if the systems were alike, each sentence's two scores could be swapped. The

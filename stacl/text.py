@@ -121,12 +121,20 @@ def _sentencepiece() -> Any:
 
 def _processor(model: bytes, name: str) -> Any:
     try:
-        return _sentencepiece().SentencePieceProcessor(model_proto=model)
+        if model:  # SentencePiece takes nothing for a model without pieces
+            return _sentencepiece().SentencePieceProcessor(model_proto=model)
     except (RuntimeError, TypeError):
-        raise UserError(f"{name} is damaged, or is no SentencePiece model") from None
+        pass
+    raise UserError(f"{name} is damaged, or is no SentencePiece model")
 
 
 def _training_error(message: str, size: int) -> str:
+    needed = re.search(r"smaller than required_chars\. \d+ vs (\d+)", message)
+    if needed:
+        return (
+            f"the training text has more characters than {size} pieces can name; "
+            f"set text.vocabulary to more than {needed[1]}, or lower text.coverage"
+        )
     limit = re.search(r"<= (\d+)", message)
     if "Vocabulary size" in message or limit:
         most = f" at most {limit[1]}" if limit else " a smaller one"

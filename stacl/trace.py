@@ -47,9 +47,7 @@ class Trace:
     source: tuple[str, ...] = ()  # the source units, where known
     target: tuple[str, ...] = ()  # the target units, where known
     unit: str = "word"  # what is counted: word, piece or char (of the target); ms for a speech system's log
-    read_times: tuple[
-        float, ...
-    ] = ()  # seconds from the start of the sentence at which each source unit came
+    read_times: tuple[float, ...] = ()  # seconds from the start of the sentence at which each source unit came
     write_times: tuple[float, ...] = ()  # seconds from the start at which each target unit was shown
     policy: str = ""
     compute_seconds: float = 0.0  # time spent computing, waiting for the speaker not counted
@@ -135,9 +133,7 @@ class Trace:
         (1, 1, 3)
         """
         if self.delays and not self.target:
-            raise UserError(
-                "to count characters the trace must hold its target words, and it holds only the path"
-            )
+            raise UserError("to count characters the trace must hold its target words, and it holds only the path")
         clean = [word.replace(SPACE_MARK, "").replace(" ", "") for word in self.target]
         owner = [t for t, word in enumerate(clean) for _ in word]
         return replace(
@@ -244,14 +240,10 @@ def _revisions(name: str, value: Any) -> tuple[Revision, ...]:
     found = []
     for item in value:
         if not {"read", "keep", "words"} <= item.keys() <= {"read", "keep", "words", "time"}:
-            raise UserError(
-                f"a revision has the fields read, keep, words and perhaps time, not {', '.join(item)}"
-            )
+            raise UserError(f"a revision has the fields read, keep, words and perhaps time, not {', '.join(item)}")
         time = fields.number("time", item["time"]) if "time" in item else None
         words = fields.strings("words", item["words"])
-        found.append(
-            Revision(fields.whole("read", item["read"]), fields.whole("keep", item["keep"]), words, time)
-        )
+        found.append(Revision(fields.whole("read", item["read"]), fields.whole("keep", item["keep"]), words, time))
     return tuple(found)
 
 

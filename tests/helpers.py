@@ -33,7 +33,9 @@ def random_pieces(rng: random.Random, words: int) -> np.ndarray:
     return np.array(pieces, dtype=np.int64)
 
 
-def random_batch(unit: str, seed: int = 0, sizes: tuple[tuple[int, int], ...] = ((5, 7), (3, 2), (6, 4), (1, 5))) -> Batch:
+def random_batch(
+    unit: str, seed: int = 0, sizes: tuple[tuple[int, int], ...] = ((5, 7), (3, 2), (6, 4), (1, 5))
+) -> Batch:
     rng = random.Random(seed)
     pairs = [(random_pieces(rng, source), random_pieces(rng, target)) for source, target in sizes]
     return collate(pairs, ENDS_WORD, ENDS_WORD, unit)
@@ -42,7 +44,7 @@ def random_batch(unit: str, seed: int = 0, sizes: tuple[tuple[int, int], ...] = 
 def tiny_models(vocabulary: int = VOCABULARY) -> dict[str, Model]:
     """One small random model for every kind and mode."""
     torch.manual_seed(1)
-    size = dict(width=16, inner=32, heads=2, encoder_layers=2, decoder_layers=2)
+    size = {"width": 16, "inner": 32, "heads": 2, "encoder_layers": 2, "decoder_layers": 2}
     return {
         "transformer-causal": Transformer(vocabulary, vocabulary, **size, encoder="causal").eval(),
         "transformer-prefix": Transformer(vocabulary, vocabulary, **size, encoder="prefix").eval(),

@@ -1,4 +1,4 @@
-"""Batches: every pair once an epoch, within the budget, the same for the same seed; what lies on the disk comes back."""
+"""Batches: every pair once an epoch, within the budget, the same for the same seed; and the encoded text on disk."""
 
 from __future__ import annotations
 

@@ -89,9 +89,12 @@ def test_help_names_every_verb(capsys):
     [
         ([], "stacl: the following arguments are required: VERB (see stacl --help)"),
         (["tanslate"], "stacl: unknown verb 'tanslate'; did you mean translate? (see stacl --help)"),
-        (["xyz"], "stacl: unknown verb 'xyz'; known: data, evaluate,"),
+        (["xyz"], f"stacl: unknown verb 'xyz'; known: {', '.join(VERBS)} (see stacl --help)"),
         (["show", "full", "--sorce", "3"], "stacl show: unknown option --sorce"),
-        (["show", "full", "--tgd", "3"], "stacl show: unknown option --tgd; did you mean --tgt? (see stacl show --help)"),
+        (
+            ["show", "full", "--tgd", "3"],
+            "stacl show: unknown option --tgd; did you mean --tgt? (see stacl show --help)",
+        ),
         (["show", "full", "--src", "many"], "stacl show: argument --src: invalid int value: 'many'"),
         (["translate"], "stacl translate: the following arguments are required: MODEL"),
     ],

@@ -78,7 +78,14 @@ def test_lists_of_two_configs_are_two(empty):
 def test_saved_and_loaded(empty, tmp_path):
     changed = config.load(
         empty,
-        [*LEAST, "policy=wait-k:3,c=0.25", "train.rate=5e-4", "text.shared=false", "model.preset=tiny", 'data.root="a \\" ü"'],
+        [
+            *LEAST,
+            "policy=wait-k:3,c=0.25",
+            "train.rate=5e-4",
+            "text.shared=false",
+            "model.preset=tiny",
+            'data.root="a \\" ü"',
+        ],
     )
     config.save(changed, tmp_path / "saved.toml")
     assert config.load(tmp_path / "saved.toml") == changed

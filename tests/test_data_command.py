@@ -41,8 +41,7 @@ def test_card_and_statistics(capsys: pytest.CaptureFixture[str], own: str) -> No
     assert code == 0
     assert "direction: de-en" in out
     assert (
-        "train (train): 4 pairs; de 5 words, 1.2 a line, longest 3;"
-        " en 7 words, 1.8 a line, longest 4; r = 1.400" in out
+        "train (train): 4 pairs; de 5 words, 1.2 a line, longest 3; en 7 words, 1.8 a line, longest 4; r = 1.400" in out
     )
 
 
@@ -54,9 +53,7 @@ def test_domains_show_their_licences(capsys: pytest.CaptureFixture[str]) -> None
     assert err.startswith("stacl data: corpus mixed-deen needs its files")
 
 
-def test_prepared_files_are_aligned_and_filtered(
-    capsys: pytest.CaptureFixture[str], own: str, tmp_path: Path
-) -> None:
+def test_prepared_files_are_aligned_and_filtered(capsys: pytest.CaptureFixture[str], own: str, tmp_path: Path) -> None:
     out_folder = tmp_path / "deep" / "out"
     code, out, _ = run(capsys, own, "--out", str(out_folder))
     assert code == 0
@@ -70,18 +67,14 @@ def test_prepared_files_are_aligned_and_filtered(
 
 
 def test_what_is_measured_on_is_not_filtered(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
-    code, out, _ = run(
-        capsys, "copy:held_out=5", "--split", "val", "--longest", "1", "--out", str(tmp_path / "out")
-    )
+    code, out, _ = run(capsys, "copy:held_out=5", "--split", "val", "--longest", "1", "--out", str(tmp_path / "out"))
     assert code == 0
     assert "dropped" not in out
     assert len((tmp_path / "out" / "val.art").read_text().splitlines()) == 5
     assert len((tmp_path / "out" / "val.target.art").read_text().splitlines()) == 5
 
 
-def test_broken_files_leave_nothing_behind(
-    capsys: pytest.CaptureFixture[str], own: str, tmp_path: Path
-) -> None:
+def test_broken_files_leave_nothing_behind(capsys: pytest.CaptureFixture[str], own: str, tmp_path: Path) -> None:
     (tmp_path / "x.en").write_text("A man is sleeping.\n", encoding="utf-8")
     code, _, err = run(capsys, own, "--out", str(tmp_path / "out"))
     assert code == 2
@@ -108,18 +101,14 @@ def test_several_corpora(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> 
         (["copy", "--longest", "0", "--out", "unused"], "filter: expected 1 <= shortest <= longest"),
     ],
 )
-def test_mistakes_are_one_line_and_exit_2(
-    capsys: pytest.CaptureFixture[str], words: list[str], message: str
-) -> None:
+def test_mistakes_are_one_line_and_exit_2(capsys: pytest.CaptureFixture[str], words: list[str], message: str) -> None:
     code, _, err = run(capsys, *words)
     assert code == 2
     assert message in err
     assert len(err.splitlines()) == 1
 
 
-def test_an_output_folder_that_is_a_file(
-    capsys: pytest.CaptureFixture[str], own: str, tmp_path: Path
-) -> None:
+def test_an_output_folder_that_is_a_file(capsys: pytest.CaptureFixture[str], own: str, tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     code, _, err = run(capsys, own, "--out", str(tmp_path / "file"))
     assert code == 2

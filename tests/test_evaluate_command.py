@@ -37,9 +37,7 @@ def run(capsys: pytest.CaptureFixture[str], *arguments: object) -> str:
 
 
 def untimed(result: dict) -> dict[str, float]:
-    return {
-        name: score for name, score in result["scores"].items() if name not in TIMED and not name.endswith("_CA")
-    }
+    return {name: score for name, score in result["scores"].items() if name not in TIMED and not name.endswith("_CA")}
 
 
 def test_json_is_a_list_of_scores_and_signatures(copy_run, files):
@@ -51,7 +49,9 @@ def test_json_is_a_list_of_scores_and_signatures(copy_run, files):
     results = json.loads(done.stdout)
     assert [result["policy"] for result in results] == ["wait-k:1", "wait-k:3", "wait-k:2,unit=piece"]
     for result in results:
-        assert {"AL", "AL_ref", "LAAL", "AP", "CW", "CW_max", "DAL", "ATD", "YAAL", "BLEU", "chrF"} <= result["scores"].keys()
+        assert {"AL", "AL_ref", "LAAL", "AP", "CW", "CW_max", "DAL", "ATD", "YAAL", "BLEU", "chrF"} <= result[
+            "scores"
+        ].keys()
         assert result["scores"].keys() <= result["signatures"].keys()
         assert f"policy:{result['policy']}|" in result["signatures"]["decoding"]
         assert f"|n:{len(LINES)}|" in result["signatures"]["LAAL"]
@@ -208,7 +208,10 @@ def test_traces_of_something_else_are_not_taken(copy_run, files, capsys, tmp_pat
         (["{run}", "--source", "{source}", "--reference", "{perfect}", "--beam", "0"], "--beam is at least 1"),
         (["{run}", "--source", "{source}", "--reference", "{perfect}", "--policy", "wait-j:1"], "did you mean wait-k?"),
         (["{run}", "--source", "{source}", "--reference", "{perfect}", "--out", "{source}"], "cannot be made a folder"),
-        (["{run}", "--source", "{source}", "--reference", "{perfect}", "--out", "{source}/x"], "cannot be made a folder"),
+        (
+            ["{run}", "--source", "{source}", "--reference", "{perfect}", "--out", "{source}/x"],
+            "cannot be made a folder",
+        ),
     ],
 )
 def test_mistakes_are_one_line_and_exit_2(copy_run, files, tmp_path, capsys, options, message):

@@ -48,9 +48,7 @@ def test_each_reason_is_counted_once() -> None:
 
 def test_the_ratio_spares_short_sentences() -> None:
     keep = PairFilter(DE, EN, ratio=2)
-    assert kept(
-        keep, [("Danke", "Thank you very much"), ("Danke", "Thank you very much indeed my friend")]
-    ) == [0]
+    assert kept(keep, [("Danke", "Thank you very much"), ("Danke", "Thank you very much indeed my friend")]) == [0]
     assert kept(PairFilter(EN, DE, ratio=2), [("Thank you very much indeed my friend", "Danke")]) == []
 
 

@@ -5,12 +5,14 @@ from __future__ import annotations
 import gc
 import tracemalloc
 
+import pytest
 import torch
 
-from benchmarks.hour import listen
+from benchmarks.hour import Stream, listen
 from stacl.sentence import Sentence
 from tests.helpers import GERMAN, random_translator
 
+pytestmark = pytest.mark.slow
 # Sentences with their marks, a stretch of forty words without any, abbreviations and numbers that end nothing.
 TEXT = " ".join([*GERMAN, "Am 3. Oktober kam z. B. Dr. Meier.", " ".join(GERMAN[3].rstrip(".").split() * 4), *GERMAN])
 WORDS = (TEXT.split() * 20)[:1500]
@@ -24,11 +26,11 @@ def test_a_long_stream_loses_nothing_and_does_not_grow(monkeypatch):
     monkeypatch.setattr("stacl.stream.KEPT_TRACES", 20)  # so that they are full after the first third
     translator = random_translator()
     third = len(WORDS) // 3
-    peaks, kept = [], []
+    stream, peaks, kept = Stream(), [], []
     tracemalloc.start()
     try:
-        for number, stream in enumerate(listen(translator, WORDS, "wait-k:2"), start=1):
-            if number % third:
+        for count in listen(stream, translator, WORDS, "wait-k:2"):
+            if count % third:
                 continue
             peaks.append(tracemalloc.get_traced_memory()[1])
             gc.collect()

@@ -51,14 +51,8 @@ def live(code: str, chunks: list[str]) -> list[str]:
 @pytest.mark.parametrize(
     ("written", "code"),
     [
-        *[
-            (name, "de")
-            for name in ("de", "deu", "ger", "de-DE", "de_AT", "German", "Deutsch", " DE ", "deu_Latn")
-        ],
-        *[
-            (name, "zh")
-            for name in ("zh", "zh-CN", "zh_TW", "zho_Hans", "cmn", "chi", "Chinese", "zh-Hant-HK")
-        ],
+        *[(name, "de") for name in ("de", "deu", "ger", "de-DE", "de_AT", "German", "Deutsch", " DE ", "deu_Latn")],
+        *[(name, "zh") for name in ("zh", "zh-CN", "zh_TW", "zho_Hans", "cmn", "chi", "Chinese", "zh-Hant-HK")],
         *[(name, "en") for name in ("en", "eng_Latn", "en-GB", "English", "en_US.UTF-8")],
         *[("nl", "nl"), ("gsw", "gsw"), ("sr-Latn", "sr"), ("art", "art")],
     ],

@@ -91,10 +91,7 @@ def test_a_folder_stands_for_its_log(tmp_path: Path) -> None:
 
 
 def _instance(prediction: str, delays: list, **fields: object) -> str:
-    return (
-        json.dumps({"index": 0, "prediction": prediction, "delays": delays, "source_length": 3} | fields)
-        + "\n"
-    )
+    return json.dumps({"index": 0, "prediction": prediction, "delays": delays, "source_length": 3} | fields) + "\n"
 
 
 def test_simuleval_unit_is_seen_from_the_counts(file: Callable) -> None:
@@ -108,9 +105,7 @@ def test_simuleval_unit_is_seen_from_the_counts(file: Callable) -> None:
 
 
 def test_simuleval_speech_log_counts_milliseconds(file: Callable) -> None:
-    line = _instance(
-        "a b", [1000.0, 2500.6], source_length=2500.6, source=["a.wav"], elapsed=[1100.0, 2900.0]
-    )
+    line = _instance("a b", [1000.0, 2500.6], source_length=2500.6, source=["a.wav"], elapsed=[1100.0, 2900.0])
     trace = next(logs.read(file(line)))
     assert (trace.unit, trace.source_length, trace.delays) == ("ms", 2501, (1000, 2501))
     assert trace.write_times == (1.1, 2.9)

@@ -35,12 +35,9 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     logs.write([early, early], "early.jsonl", "trace")
     Path("links").write_text("0-0 1-1 4?1 2-2 3-3\n1-1 2-2 5p2 3-3 4-4\n", encoding="utf-8")
     points = [
-        {"policy": f"wait-k:{k}", "scores": {"AL": k, "CW": 1 + k / 9, "BLEU": 20 + k, "YAAL": None}}
-        for k in (5, 1, 3)
+        {"policy": f"wait-k:{k}", "scores": {"AL": k, "CW": 1 + k / 9, "BLEU": 20 + k, "YAAL": None}} for k in (5, 1, 3)
     ]
-    points.append(
-        {"policy": "full", "scores": {"AL": 30, "CW": 30, "BLEU": 29}, "intervals": {"BLEU": [28, 30]}}
-    )
+    points.append({"policy": "full", "scores": {"AL": 30, "CW": 30, "BLEU": 29}, "intervals": {"BLEU": [28, 30]}})
     Path("ours.json").write_text(json.dumps(points), encoding="utf-8")
     for k in (1, 3):
         score = {"scores": {"AL": k + 0.5, "BLEU": 18 + k, "CW": 2}, "intervals": {"BLEU": [17 + k, 19 + k]}}
@@ -186,9 +183,7 @@ def test_curve_is_sorted_and_has_whiskers(folder: Path) -> None:
         ),
     ],
 )
-def test_mistakes(
-    folder: Path, capsys: pytest.CaptureFixture[str], arguments: list[str], message: str
-) -> None:
+def test_mistakes(folder: Path, capsys: pytest.CaptureFixture[str], arguments: list[str], message: str) -> None:
     Path("bad").write_text("a-b\n", encoding="utf-8")
     Path("paths").write_text("RRW\n", encoding="utf-8")
     Path("source").write_text("wort\n", encoding="utf-8")

@@ -38,9 +38,7 @@ def scored(capsys: pytest.CaptureFixture[str], *arguments: str) -> dict:
 def test_json(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     found = scored(capsys, "ours.jsonl", "--reference", "ref.en", "ref2.en")
     assert found["sentences"] == 2
-    assert found["scores"]["AL"] == pytest.approx(
-        ((1 + 1.25 + 1.5) / 3 + (2 + 3 - 4 / 3 + 4 - 8 / 3) / 3) / 2
-    )
+    assert found["scores"]["AL"] == pytest.approx(((1 + 1.25 + 1.5) / 3 + (2 + 3 - 4 / 3 + 4 - 8 / 3) / 3) / 2)
     assert found["scores"].keys() == found["signatures"].keys()
     assert {"AL", "AL_ref", "LAAL", "AP", "CW", "CW_max", "DAL", "ATD", "YAAL", "BLEU", "chrF"} <= found[
         "scores"

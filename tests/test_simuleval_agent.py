@@ -67,7 +67,9 @@ def test_the_same_words_delays_and_figures(copy_run, files, tmp_path, capsys, wa
     assert [trace.delays for trace in theirs] == [trace.delays for trace in ours]
     assert [trace.source_length for trace in theirs] == [trace.source_length for trace in ours]
     if "c=" in spec:  # catch-up was at work: two words with the same delay before the source had ended
-        assert any(a == b < trace.source_length for trace in ours for a, b in zip(trace.delays, trace.delays[1:], strict=False))
+        assert any(
+            a == b < trace.source_length for trace in ours for a, b in zip(trace.delays, trace.delays[1:], strict=False)
+        )
     capsys.readouterr()
     assert main(["evaluate", str(copy_run), *map(str, common), "--reference", str(reference), "--json"]) == 0
     (found,) = json.loads(capsys.readouterr().out)

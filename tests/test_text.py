@@ -17,7 +17,22 @@ from tests.shared_data import lines
 
 SENTENCES = [line.split() for line in GERMAN]
 SMALL = Subwords.train(SENTENCES, 360)
-ODD = ["😀", "👩‍👩‍👧", "🇩🇪", "שלום", "مرحبا", "中文", "\ufffd", "</s>", "<s>", "<unk>", "<pad>", "<0x41>", "a</s>b", "e\u0301"]
+ODD = [
+    "😀",
+    "👩‍👩‍👧",
+    "🇩🇪",
+    "שלום",
+    "مرحبا",
+    "中文",
+    "\ufffd",
+    "</s>",
+    "<s>",
+    "<unk>",
+    "<pad>",
+    "<0x41>",
+    "a</s>b",
+    "e\u0301",
+]
 
 
 @pytest.fixture(scope="module", params=["deen-small de", "deen-small en", "zhen-small zh", "zhen-small en"])
@@ -130,7 +145,9 @@ def test_a_damaged_model_says_so(tmp_path, content):
 def test_a_vocabulary_that_does_not_fit_the_text():
     with pytest.raises(UserError, match=f"{SMALLEST_SIZE} is the least"):
         Subwords.train(SENTENCES, SMALLEST_SIZE - 1)
-    with pytest.raises(UserError, match=r"does not hold 5000 different pieces; set text.vocabulary to at most \d+") as caught:
+    with pytest.raises(
+        UserError, match=r"does not hold 5000 different pieces; set text.vocabulary to at most \d+"
+    ) as caught:
         Subwords.train(SENTENCES, 5000)
     most = int(str(caught.value).split()[-1])
     assert len(Subwords.train(SENTENCES, most)) == most

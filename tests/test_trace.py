@@ -22,9 +22,7 @@ def traces(draw: st.DrawFn) -> Trace:
     source = draw(st.lists(words, max_size=8))
     delays = sorted(draw(st.lists(st.integers(0, len(source)), max_size=8)))
     target = draw(st.lists(words, min_size=len(delays), max_size=len(delays)))
-    revisions = [
-        Revision(delay, t, (word,)) for t, (delay, word) in enumerate(zip(delays, target, strict=True))
-    ]
+    revisions = [Revision(delay, t, (word,)) for t, (delay, word) in enumerate(zip(delays, target, strict=True))]
     if revisions and draw(st.booleans()):
         last = revisions[-1]
         revisions[-1:] = [Revision(last.read, last.keep, ("?", "?"), 0.5), last]

@@ -232,7 +232,10 @@ def test_odd_text_has_as_many_lines_as_before(copy_run, tmp_path):
     odd += ["שלום مرحبا".encode(), "我们在学习。".encode(), "▁baba▁ ▁".encode(), b"baba. Befe! 3. Mal", b"\xc2"]
     log = tmp_path / "log.jsonl"
     done = subprocess.run(
-        command(copy_run, "--trace", log), input=b"\n".join(odd), capture_output=True, env=environment(PYTHONIOENCODING="ascii")
+        command(copy_run, "--trace", log),
+        input=b"\n".join(odd),
+        capture_output=True,
+        env=environment(PYTHONIOENCODING="ascii"),
     )
     assert (done.stderr, done.returncode) == (b"", 0)
     assert done.stdout.endswith(b"\n")

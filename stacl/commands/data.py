@@ -44,19 +44,13 @@ class Statistics:
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "corpora", nargs="*", metavar="NAME", help="a corpus, or several: NAME[:option=value,...][*N]"
-    )
-    parser.add_argument(
-        "--root", metavar="DIR", help=f"where the data folders are (default: ${ROOT_VARIABLE})"
-    )
+    parser.add_argument("corpora", nargs="*", metavar="NAME", help="a corpus, or several: NAME[:option=value,...][*N]")
+    parser.add_argument("--root", metavar="DIR", help=f"where the data folders are (default: ${ROOT_VARIABLE})")
     parser.add_argument("--source", metavar="LANG", help="translate from this language")
     parser.add_argument("--target", metavar="LANG", help="translate into this language")
     parser.add_argument("--split", metavar="SPLIT", help="only this split (default: all)")
     parser.add_argument("--verify", action="store_true", help="compare the files with their checksums")
-    parser.add_argument(
-        "--out", metavar="DIR", help="write line-aligned text files here, filtered in training splits"
-    )
+    parser.add_argument("--out", metavar="DIR", help="write line-aligned text files here, filtered in training splits")
     parser.add_argument(
         "--longest", type=int, default=100, metavar="N", help="drop pairs with more words (default: 100)"
     )
@@ -182,9 +176,7 @@ def _write(
         for path in paths:
             _partial(path).replace(path)
     except OSError as error:
-        raise UserError(
-            f"{out}: cannot be written ({error.strerror}); name another folder with --out"
-        ) from error
+        raise UserError(f"{out}: cannot be written ({error.strerror}); name another folder with --out") from error
     finally:
         for path in paths:
             if _partial(path).exists():

@@ -31,7 +31,13 @@ def configure(parser: argparse.ArgumentParser) -> None:
     add("--source", required=True, metavar="F", help="source text, a sentence a line")
     add("--reference", required=True, nargs="+", metavar="F", help="reference translations, a file each")
     add("--policy", nargs="+", metavar="P", help="reading policies (default: the model's own)")
-    add("--beam", type=int, default=1, metavar="N", help="beam for what follows the end of the source (default 1: greedy)")
+    add(
+        "--beam",
+        type=int,
+        default=1,
+        metavar="N",
+        help="beam for what follows the end of the source (default 1: greedy)",
+    )
     add("--early-end", action="store_true", help="let the output end before the source has ended")
     add("--live", action="store_true", help="through live sessions, one by one, measuring the time they take")
     add("--unit", choices=UNITS[:3], help="what latency counts (default: words; characters for Chinese output)")
@@ -45,7 +51,9 @@ def run(args: argparse.Namespace) -> int:
     references = {name: read_lines(name) for name in args.reference}
     for name, lines in references.items():
         if len(lines) != len(sources):
-            raise UserError(f"{name} has {len(lines)} lines, {args.source} has {len(sources)}: they must be the same text")
+            raise UserError(
+                f"{name} has {len(lines)} lines, {args.source} has {len(sources)}: they must be the same text"
+            )
     wanted = [policy(spec).settled() for spec in args.policy or ()]
     if args.beam < 1:
         raise UserError(f"--beam is at least 1 (greedy), not {args.beam}")

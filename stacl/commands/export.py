@@ -18,7 +18,9 @@ from stacl.errors import UserError
 def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("run", type=Path, metavar="RUN", help="a run folder with a trained Transformer")
     parser.add_argument("out", type=Path, metavar="OUT", help="folder to make")
-    parser.add_argument("--precision", choices=("int8", "float32"), default="int8", help="of the weights (default int8)")
+    parser.add_argument(
+        "--precision", choices=("int8", "float32"), default="int8", help="of the weights (default int8)"
+    )
 
 
 def run(args: argparse.Namespace) -> int:

@@ -40,10 +40,14 @@ _SLOWEST = 3600.0
 
 def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("model", metavar="MODEL", help="a run folder")
-    parser.add_argument("file", nargs="?", default="-", metavar="FILE", help="text to translate (default -: standard input)")
+    parser.add_argument(
+        "file", nargs="?", default="-", metavar="FILE", help="text to translate (default -: standard input)"
+    )
     parser.add_argument("--policy", metavar="P", help="reading policy, e.g. wait-k:3 (default: the model's own)")
     parser.add_argument("--beam", type=int, default=1, metavar="N", help="beam for what follows the end of the source")
-    parser.add_argument("--pace", type=float, metavar="SECONDS", help="hear one word in so many seconds, as from a speaker")
+    parser.add_argument(
+        "--pace", type=float, metavar="SECONDS", help="hear one word in so many seconds, as from a speaker"
+    )
     parser.add_argument("--trace", type=Path, metavar="FILE", help="write words, delays and times as JSON lines")
     parser.add_argument("--whole-lines", action="store_true", help="a line is one sentence, whatever its punctuation")
 

@@ -54,12 +54,9 @@ def _text(line: bytes, path: Path, number: int) -> str:
     return text.rstrip("\r\n")
 
 
-def _misaligned(
-    paths: Sequence[Path], files: Sequence[BinaryIO], lines: Sequence[bytes | None], number: int
-) -> str:
+def _misaligned(paths: Sequence[Path], files: Sequence[BinaryIO], lines: Sequence[bytes | None], number: int) -> str:
     counts = [
-        number - 1 if line is None else number + sum(1 for _ in file)
-        for line, file in zip(lines, files, strict=True)
+        number - 1 if line is None else number + sum(1 for _ in file) for line, file in zip(lines, files, strict=True)
     ]
     found = ", ".join(f"{path} has {count} lines" for path, count in zip(paths, counts, strict=True))
     return f"{found}: the files must have as many lines as each other; line {number} has no partner"

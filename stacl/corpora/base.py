@@ -163,9 +163,7 @@ class FolderCorpus(Corpus):
             return ((row[0], row[1 : 1 + len(targets)]) for row in table)
         return self._of_wanted_domains(table, split)
 
-    def _of_wanted_domains(
-        self, table: Iterator[tuple[str, ...]], split: str
-    ) -> Iterator[tuple[str, tuple[str, ...]]]:
+    def _of_wanted_domains(self, table: Iterator[tuple[str, ...]], split: str) -> Iterator[tuple[str, tuple[str, ...]]]:
         empty = True
         for source, *targets, domain in table:
             if domain in self._wanted:

@@ -9,9 +9,7 @@ from stacl.corpora.mixed_deen import MixedDeen
 
 
 class EvalDeen(FolderCorpus):
-    description = (
-        "news of 2013 (dev) and 2015 (test), talks, encyclopedia, and lines of the kinds in mixed-deen"
-    )
+    description = "news of 2013 (dev) and 2015 (test), talks, encyclopedia, and lines of the kinds in mixed-deen"
     licence = (
         "newstest: WMT, research use; ted-dev2010: CC BY-NC-ND; flores-dev: CC BY-SA 4.0; mixed-test: by "
         "domain, see the card; pud: as Universal Dependencies states"

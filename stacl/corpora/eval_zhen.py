@@ -9,9 +9,7 @@ from stacl.corpora.mixed_zhen import MixedZhen
 
 
 class EvalZhen(FolderCorpus):
-    description = (
-        "news with up to three English references, encyclopedia, and lines of the kinds in mixed-zhen"
-    )
+    description = "news with up to three English references, encyclopedia, and lines of the kinds in mixed-zhen"
     licence = (
         "newstest: WMT, research use; refHT and refPE of newstest2017: a research licence of their own; "
         "flores-dev: CC BY-SA 4.0; mixed-test: by domain, see the card; pud: as Universal Dependencies "

@@ -53,9 +53,7 @@ class Files(Corpus):
         self._checksums = {base / name: checksum for name, checksum in (checksums or {}).items()}
         for split, paths in self._paths.items():
             if len(paths) < 2:
-                raise UserError(
-                    f"split {split}: expected a source and a target file, found {len(paths)} file"
-                )
+                raise UserError(f"split {split}: expected a source and a target file, found {len(paths)} file")
         self.splits = {split: _role(split) for split in self._paths}
 
     def files(self) -> Mapping[Path, str | None]:

@@ -10,9 +10,7 @@ from stacl.corpora.base import FolderCorpus
 class TedLc(FolderCorpus):
     description = "TED talks, lower-cased and tokenised"
     licence = "CC BY-NC-ND: not for models that are shipped"
-    citation = (
-        "Cettolo, Girardi and Federico (2012): WIT3: Web Inventory of Transcribed and Translated Talks, EAMT"
-    )
+    citation = "Cettolo, Girardi and Federico (2012): WIT3: Web Inventory of Transcribed and Translated Talks, EAMT"
     origin = "TED talks, by way of WIT3"
     languages = ("de", "en")
     folder = "deen-ted-lc"

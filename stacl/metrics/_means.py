@@ -57,9 +57,7 @@ class Queue:
 
     def batch(self) -> Batch:
         references = [one.reference_length for one in self.sentences if one.reference_length is not None]
-        return Batch(
-            [one.delays for one in self.sentences], [one.source_length for one in self.sentences], references
-        )
+        return Batch([one.delays for one in self.sentences], [one.source_length for one in self.sentences], references)
 
 
 class Means:
@@ -142,15 +140,11 @@ class Means:
 
     def _set_unit(self, unit: str) -> None:
         if self.unit:
-            raise UserError(
-                f"sentence {self.sentences + 1} counts in {unit!r}, the ones before in {self.unit!r}"
-            )
+            raise UserError(f"sentence {self.sentences + 1} counts in {unit!r}, the ones before in {self.unit!r}")
         self.unit = unit
         self.tallies = [Tally(score) for score in latency_scores(unit)]
 
-    def results(
-        self, samples: int
-    ) -> tuple[dict[str, float | None], dict[str, str], dict[str, tuple[float, float]]]:
+    def results(self, samples: int) -> tuple[dict[str, float | None], dict[str, str], dict[str, tuple[float, float]]]:
         scores: dict[str, float | None] = {}
         signatures: dict[str, str] = {}
         intervals: dict[str, tuple[float, float]] = {}

@@ -59,9 +59,7 @@ def token_delay_on_the_clock(
     if not delays or not read_ms or not write_ms:
         return None
     came = [0.0, *read_ms]
-    return sum(shown - came[int(a)] for shown, a in zip(write_ms, answered(delays), strict=True)) / len(
-        delays
-    )
+    return sum(shown - came[int(a)] for shown, a in zip(write_ms, answered(delays), strict=True)) / len(delays)
 
 
 def token_delay_batch(batch: Batch, target_lengths: np.ndarray) -> np.ndarray:

@@ -129,14 +129,10 @@ class PathMetric(LatencyMetric):
 
         def timed(sentence: Sentence) -> float | None:
             length = len(sentence.delays)
-            return self.on_the_clock(
-                sentence, max(length, sentence.reference_length or 0) if longer else length
-            )
+            return self.on_the_clock(sentence, max(length, sentence.reference_length or 0) if longer else length)
 
         plain = of_longer if longer else of_hypothesis
-        found = [
-            Score(self.name, plain, self.length, batch=self._batched(self.length), words_only=self.words_only)
-        ]
+        found = [Score(self.name, plain, self.length, batch=self._batched(self.length), words_only=self.words_only)]
         if self.also_reference:
             batched = self._batched("reference")
             found.append(Score(f"{self.name}_ref", by_reference, "reference", "reference", batch=batched))

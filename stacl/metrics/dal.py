@@ -10,9 +10,7 @@ from stacl.metrics._batch import Batch
 from stacl.metrics.base import PathMetric
 
 
-def differentiable_average_lagging(
-    delays: Sequence[float], source_length: float, target_length: float
-) -> float | None:
+def differentiable_average_lagging(delays: Sequence[float], source_length: float, target_length: float) -> float | None:
     """Cherry and Foster 2019; Arivazhagan et al. 2019.
 
     DAL = 1/|y| * sum_{t=1..|y|} [ g'(t) - (t-1) * |x|/|y| ]

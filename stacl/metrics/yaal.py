@@ -11,9 +11,7 @@ from stacl.metrics._batch import Batch
 from stacl.metrics.base import PathMetric
 
 
-def yet_another_average_lagging(
-    delays: Sequence[float], source_length: float, target_length: float
-) -> float | None:
+def yet_another_average_lagging(delays: Sequence[float], source_length: float, target_length: float) -> float | None:
     """Polák et al. 2025.
 
     YAAL = 1/tau * sum_{t=1..tau} [ g(t) - (t-1) * |x|/Y ],  tau = max { t : g(t) < |x| },  Y = max(|y|, |y*|)

@@ -70,9 +70,7 @@ class DecoderLayer(nn.Module):
         self.feed = FeedForward(width, inner, dropout)
         self.dropout = Dropout(dropout)
 
-    def forward(
-        self, x: Tensor, sight: Sight | None, memory: Memory, cache: Cache | None
-    ) -> tuple[Tensor, Cache]:
+    def forward(self, x: Tensor, sight: Sight | None, memory: Memory, cache: Cache | None) -> tuple[Tensor, Cache]:
         query, key, value = self.self_attention.project(self.self_norm(x))
         grown = extend(cache, key, value)
         x = self.dropout.added(x, self.self_attention.combine(query, *grown, sight))

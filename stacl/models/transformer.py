@@ -76,13 +76,9 @@ class Transformer(Model):
         self.prefix = encoder == "prefix"
         self.source_embedding = nn.Embedding(source_size, width)
         self.target_embedding = self.source_embedding if shared else nn.Embedding(target_size, width)
-        self.encoder_layers = nn.ModuleList(
-            EncoderLayer(width, inner, heads, dropout) for _ in range(encoder_layers)
-        )
+        self.encoder_layers = nn.ModuleList(EncoderLayer(width, inner, heads, dropout) for _ in range(encoder_layers))
         self.encoder_norm = nn.LayerNorm(width)
-        self.decoder_layers = nn.ModuleList(
-            DecoderLayer(width, inner, heads, dropout) for _ in range(decoder_layers)
-        )
+        self.decoder_layers = nn.ModuleList(DecoderLayer(width, inner, heads, dropout) for _ in range(decoder_layers))
         self.decoder_norm = nn.LayerNorm(width)
         self.bias = nn.Parameter(torch.zeros(target_size))
         self.dropout = Dropout(dropout)
@@ -139,9 +135,7 @@ class Transformer(Model):
         """The same, where all that is visible is encoded by itself."""
         prefixes = Prefixes.of(source, visible)
         states = self._encode_packed(prefixes)
-        return (
-            PrefixMemory(attention.memory_proj(states), prefixes) for attention in self._cross_attentions()
-        )
+        return (PrefixMemory(attention.memory_proj(states), prefixes) for attention in self._cross_attentions())
 
     def _encode_packed(self, prefixes: Prefixes) -> Tensor:
         """The states of the prefixes' pieces: [N, D]."""
@@ -197,9 +191,7 @@ class Transformer(Model):
         )
         return replace(grown, encoder=caches, memory=memory)
 
-    def write(
-        self, state: State, previous: Tensor, visible: Tensor | None = None
-    ) -> tuple[TransformerState, Tensor]:
+    def write(self, state: State, previous: Tensor, visible: Tensor | None = None) -> tuple[TransformerState, Tensor]:
         assert isinstance(state, TransformerState)
         if visible is None:
             visible = torch.full((len(previous),), state.source.shape[1], device=previous.device)

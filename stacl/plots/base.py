@@ -40,18 +40,14 @@ Links = frozenset[tuple[int, int]]  # (source position, target position), both f
 
 def add_common_options(parser: ArgumentParser) -> None:
     parser.add_argument("--out", required=True, metavar="FILE", help=f"the picture; {', '.join(ENDINGS)}")
-    parser.add_argument(
-        "--font", metavar="FILE", help="a font file for what the usual font lacks, such as Chinese"
-    )
+    parser.add_argument("--font", metavar="FILE", help="a font file for what the usual font lacks, such as Chinese")
     parser.add_argument("--title", metavar="TEXT", help="what stands above the picture")
 
 
 def add_sentence_options(parser: ArgumentParser, alignments: str | None = None) -> None:
     """Which sentence and what is known of it; `alignments="+"`: a file for each of several logs."""
     parser.add_argument("--sentence", type=int, default=1, metavar="N", help="which one, from 1 (default 1)")
-    parser.add_argument(
-        "--source", metavar="F", help="the source text, a line a sentence, where the log has none"
-    )
+    parser.add_argument("--source", metavar="F", help="the source text, a line a sentence, where the log has none")
     what = "word alignments, source-target, a line a sentence: 0-0 1-2"
     if alignments:
         what += "; a file for each log, in their order"
@@ -70,9 +66,7 @@ def pick(path: str, number: int, source_file: str | None) -> Trace:
         return trace
     words = tuple(line_of(source_file, number).split())
     if len(words) != trace.source_length:
-        raise UserError(
-            f"{source_file}:{number}: {len(words)} words, but the trace has read {trace.source_length}"
-        )
+        raise UserError(f"{source_file}:{number}: {len(words)} words, but the trace has read {trace.source_length}")
     return Trace(trace.source_length, trace.delays, words, trace.target, trace.unit, policy=trace.policy)
 
 
@@ -175,11 +169,7 @@ def _add_font(path: str) -> str:
 
 def _is_wide(character: str) -> bool:
     """Whether DejaVu lacks it: Chinese, Japanese, Korean and their punctuation."""
-    return (
-        "\u2e80" <= character <= "\u9fff"
-        or "\uac00" <= character <= "\ud7af"
-        or "\uff00" <= character <= "\uffef"
-    )
+    return "\u2e80" <= character <= "\u9fff" or "\uac00" <= character <= "\ud7af" or "\uff00" <= character <= "\uffef"
 
 
 def check_ending(path: str) -> None:

@@ -45,15 +45,9 @@ class Row:
 
 def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("files", nargs="+", metavar="FILE", help="logs of systems that heard the same source")
-    parser.add_argument(
-        "--label", action="append", default=[], metavar="TEXT", help="a log's name, in their order"
-    )
-    parser.add_argument(
-        "--gloss", metavar="TEXT", help="a word for each source word, for those who cannot read it"
-    )
-    parser.add_argument(
-        "--width", type=float, default=13.0, metavar="INCHES", help="fold wider rows (default 13)"
-    )
+    parser.add_argument("--label", action="append", default=[], metavar="TEXT", help="a log's name, in their order")
+    parser.add_argument("--gloss", metavar="TEXT", help="a word for each source word, for those who cannot read it")
+    parser.add_argument("--width", type=float, default=13.0, metavar="INCHES", help="fold wider rows (default 13)")
     base.add_sentence_options(parser, alignments="+")
 
 
@@ -69,9 +63,7 @@ def picture(args: argparse.Namespace) -> Figure:
             raise UserError(f"{path} holds no target words")
     gloss = args.gloss.split() if args.gloss else []
     if gloss and len(gloss) != len(source):
-        raise UserError(
-            f"--gloss has {len(gloss)} words for {len(source)} source words (join several with ~)"
-        )
+        raise UserError(f"--gloss has {len(gloss)} words for {len(source)} source words (join several with ~)")
     if len(args.alignment or ()) > len(traces):
         raise UserError(f"{len(args.alignment)} alignments for {len(traces)} logs")
     aligned = zip(args.alignment or (), traces, strict=False)

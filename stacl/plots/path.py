@@ -46,9 +46,7 @@ def draw(trace: Trace, links: base.Links = frozenset(), title: str | None = None
     _path_line(axes, trace)
     _links(axes, trace, links)
     _words(axes, trace, early)
-    axes.plot(
-        [0, width], [0, height], color=base.GREY, linestyle=(0, (4, 3)), linewidth=1, label="ideal diagonal"
-    )
+    axes.plot([0, width], [0, height], color=base.GREY, linestyle=(0, (4, 3)), linewidth=1, label="ideal diagonal")
     cutoff = trace.cutoff()
     if cutoff is not None:
         axes.plot([0, width], [cutoff, cutoff], color=base.PURPLE, linestyle=":", linewidth=1.6,
@@ -78,9 +76,7 @@ def _read_area(axes: Axes, trace: Trace) -> None:
 
     for t, delay in enumerate(trace.delays):
         axes.add_patch(Rectangle((0, t), delay, 1, facecolor=base.SKY, alpha=0.30, linewidth=0))
-    axes.add_patch(
-        Rectangle((0, 0), 0, 0, facecolor=base.SKY, alpha=0.30, label="read before the word was written")
-    )
+    axes.add_patch(Rectangle((0, 0), 0, 0, facecolor=base.SKY, alpha=0.30, label="read before the word was written"))
 
 
 def _path_line(axes: Axes, trace: Trace) -> None:
@@ -89,9 +85,7 @@ def _path_line(axes: Axes, trace: Trace) -> None:
         corners += [(delay, t), (delay, t + 1)]
     corners.append((trace.source_length, len(trace.delays)))
     across, down = zip(*corners, strict=True)
-    axes.plot(
-        across, down, color=base.BLUE, linewidth=2.4, label="path: → read, ↓ write", clip_on=False, zorder=4
-    )
+    axes.plot(across, down, color=base.BLUE, linewidth=2.4, label="path: → read, ↓ write", clip_on=False, zorder=4)
 
 
 def _links(axes: Axes, trace: Trace, links: base.Links) -> None:
@@ -104,9 +98,7 @@ def _links(axes: Axes, trace: Trace, links: base.Links) -> None:
     for read, style in styles.items():
         chosen = sorted((s, t) for s, t in links if (s <= trace.delays[t - 1]) == read)
         if chosen:
-            axes.plot(
-                [s - 0.5 for s, _ in chosen], [t - 0.5 for _, t in chosen], linestyle="", zorder=5, **style
-            )
+            axes.plot([s - 0.5 for s, _ in chosen], [t - 0.5 for _, t in chosen], linestyle="", zorder=5, **style)
 
 
 def _words(axes: Axes, trace: Trace, early: set[int]) -> None:

@@ -44,12 +44,8 @@ Curves = dict[str, list[Point]]
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "systems", nargs="+", metavar="[NAME=]FILE[,FILE...]", help="scores as JSON, a system each"
-    )
-    parser.add_argument(
-        "--x", nargs="+", default=["AL"], metavar="SCORE", help="latency: AL, CW, AP ... (default AL)"
-    )
+    parser.add_argument("systems", nargs="+", metavar="[NAME=]FILE[,FILE...]", help="scores as JSON, a system each")
+    parser.add_argument("--x", nargs="+", default=["AL"], metavar="SCORE", help="latency: AL, CW, AP ... (default AL)")
     parser.add_argument("--y", default="BLEU", metavar="SCORE", help="quality (default BLEU)")
 
 
@@ -91,9 +87,7 @@ def _objects(path: str) -> list[dict[str, Any]]:
     except ValueError as error:
         raise UserError(f"{path}: not valid JSON: {error}") from None
     objects = found if isinstance(found, list) else [found]
-    if not objects or not all(
-        isinstance(one, dict) and isinstance(one.get("scores"), dict) for one in objects
-    ):
+    if not objects or not all(isinstance(one, dict) and isinstance(one.get("scores"), dict) for one in objects):
         raise UserError(f'{path}: expected what `stacl score --json` prints, an object with "scores"')
     return objects
 
@@ -111,16 +105,13 @@ def draw(curves: Curves, latencies: list[str], quality: str, title: str | None =
                 _at_the_edge(axes, points[0], latency, quality, number)
             else:
                 _curve(axes, points, latency, quality, number)
-        axes.set_xlabel(
-            f"{latency}  ({UNITS.get(latency, 'ms' if latency.endswith('_CA') else 'source units')})"
-        )
+        axes.set_xlabel(f"{latency}  ({UNITS.get(latency, 'ms' if latency.endswith('_CA') else 'source units')})")
         axes.grid(color="#DDDDDD", linewidth=0.6)
         axes.set_axisbelow(True)
         axes.margins(0.1)
     panels[0].set_ylabel(quality)
     handles = [
-        Line2D([], [], label=name, **_look(number, points))
-        for number, (name, points) in enumerate(curves.items())
+        Line2D([], [], label=name, **_look(number, points)) for number, (name, points) in enumerate(curves.items())
     ]
     # Under the panels: a legend inside of one hides points as soon as there are many systems.
     figure.legend(
@@ -161,9 +152,7 @@ def _at_the_edge(axes: Axes, point: Point, latency: str, quality: str, number: i
     if math.isnan(up):
         return
     look = _look(number, [point])
-    axes.axhline(
-        up, color=look["color"], linestyle=base.LINES[number % len(base.LINES)], linewidth=1.1, zorder=1
-    )
+    axes.axhline(up, color=look["color"], linestyle=base.LINES[number % len(base.LINES)], linewidth=1.1, zorder=1)
     axes.plot([1], [up], transform=axes.get_yaxis_transform(), clip_on=False, zorder=5, **look)
     axes.annotate(
         f"at {point.value(latency):.3g} →",
@@ -186,9 +175,7 @@ def _curve(axes: Axes, points: list[Point], latency: str, quality: str, number: 
     # Neighbouring curves write their settings on different sides.
     beside = ((6, -11), (-10, 6), (6, 5), (-10, -11))[number % 4]
     for x, y, point in zip(across, up, kept, strict=True):
-        axes.annotate(
-            point.note, (x, y), xytext=beside, textcoords="offset points", fontsize=8, color=look["color"]
-        )
+        axes.annotate(point.note, (x, y), xytext=beside, textcoords="offset points", fontsize=8, color=look["color"])
 
 
 def _whiskers(points: list[Point], score: str) -> list[list[float]] | None:

@@ -123,10 +123,7 @@ def test_real_files_have_their_checksums(name: str) -> None:
 
 def test_the_sizes_of_real_corpora() -> None:
     root = shared_data()
-    sizes = {
-        split: sum(1 for _ in corpus("multi30k", root=root).open(split))
-        for split in ("train", "val", "test2016")
-    }
+    sizes = {split: sum(1 for _ in corpus("multi30k", root=root).open(split)) for split in ("train", "val", "test2016")}
     assert sizes == {"train": 29_000, "val": 1_014, "test2016": 1_000}
     assert len(next(corpus("eval-zhen", root=root).open_references("newstest2017"))[1]) == 3
     assert len(next(corpus("eval-zhen", "en", "zh", root).open_references("newstest2017"))[1]) == 1
@@ -301,9 +298,7 @@ def test_toy_words_are_different() -> None:
     assert len(set(_toy.words(3600))) == 3600
 
 
-@pytest.mark.parametrize(
-    "option", ["vocabulary=1", "vocabulary=9999", "longest=2", "pairs=0", "seed=x", "shortest=0"]
-)
+@pytest.mark.parametrize("option", ["vocabulary=1", "vocabulary=9999", "longest=2", "pairs=0", "seed=x", "shortest=0"])
 def test_toys_refuse_nonsense(option: str) -> None:
     with pytest.raises(UserError, match="toy corpus"):
         corpus(f"copy:{option}")

@@ -131,9 +131,7 @@ def test_lagging_as_printed(case: tuple[Trace, int]) -> None:
     tau = trace.cutoff() or len(delays)
     hypothesis = [delay - t * length / len(delays) for t, delay in enumerate(delays)]
     assert scores["AL"] == pytest.approx(sum(hypothesis[:tau]) / tau)
-    before = [
-        delay - t * length / max(len(delays), reference) for t, delay in enumerate(delays) if delay < length
-    ]
+    before = [delay - t * length / max(len(delays), reference) for t, delay in enumerate(delays) if delay < length]
     assert scores["YAAL"] == (pytest.approx(sum(before) / len(before)) if before else None)
 
 

@@ -53,9 +53,7 @@ def test_is_one_of_the_two_kinds_and_explains_itself(name: str) -> None:
     assert issubclass(KINDS[name], LatencyMetric | QualityMetric)
     module = importlib.import_module(KINDS[name].__module__)
     assert module.__doc__
-    functions = [
-        f for _, f in inspect.getmembers(module, inspect.isfunction) if f.__module__ == module.__name__
-    ]
+    functions = [f for _, f in inspect.getmembers(module, inspect.isfunction) if f.__module__ == module.__name__]
     text = "\n".join(filter(None, [KINDS[name].__doc__, *(f.__doc__ for f in functions)]))
     # The formula stands in a docstring, under the reported name, unless another file's function is the
     # formula.
@@ -162,9 +160,7 @@ def test_quality_prefers_the_reference(name: str) -> None:
     worse = metric.corpus([line.replace("the", "a") for line in LINES], [LINES])
     assert perfect.score == pytest.approx(100)
     assert worse.score < perfect.score
-    assert (
-        metric.corpus([line.replace("the", "a") for line in LINES], [LINES, LINES[::-1]]).score >= worse.score
-    )
+    assert metric.corpus([line.replace("the", "a") for line in LINES], [LINES, LINES[::-1]]).score >= worse.score
     assert "version:" in perfect.signature
     assert metric.corpus(LINES, [LINES], samples=20).spread == pytest.approx(0, abs=1e-6)
     sentence = metric.sentence(LINES[0], [LINES[0]])

@@ -85,9 +85,7 @@ def test_a_path_cannot_be_counted_in_characters() -> None:
 
 @pytest.mark.parametrize("lines", [["x"], ["x", "y", "z"]])
 def test_unequal_line_counts(lines: list[str]) -> None:
-    with pytest.raises(
-        UserError, match=rf"ref.en has {len(lines)} lines, but there are 2 sentences to score: line"
-    ):
+    with pytest.raises(UserError, match=rf"ref.en has {len(lines)} lines, but there are 2 sentences to score: line"):
         measure([SLOW, FAST], {"ref.en": lines})
 
 
@@ -124,9 +122,7 @@ def test_speech_logs_have_no_token_delay() -> None:
 
 def test_intervals_and_rows() -> None:
     rows = []
-    report = measure(
-        [SLOW, FAST] * 20, samples=100, on_sentence=lambda number, row: rows.append((number, row))
-    )
+    report = measure([SLOW, FAST] * 20, samples=100, on_sentence=lambda number, row: rows.append((number, row)))
     low, high = report.intervals["AL"]
     assert 1 < low < 2.5 < high < 4
     # Half of the sentences have no YAAL; resampling them changes nothing.

@@ -37,9 +37,7 @@ def corpus(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[Path]]:
         references.append(into / ending)
         references[-1].write_text("\n".join(lines) + "\n", encoding="utf-8")
     hypothesis = into / "hypothesis"
-    spoilt = [
-        " ".join(line.split()[::-1] if n % 5 == 0 else line.split()[1:]) for n, line in enumerate(lines)
-    ]
+    spoilt = [" ".join(line.split()[::-1] if n % 5 == 0 else line.split()[1:]) for n, line in enumerate(lines)]
     hypothesis.write_text("\n".join(spoilt) + "\n", encoding="utf-8")
     return hypothesis, references
 
@@ -52,12 +50,8 @@ def test_equal_to_the_command(corpus: tuple[Path, list[Path]], count: int) -> No
         for words in map(str.split, read_lines(hypothesis))
     ]
     report = measure(traces, [read_lines(path) for path in references[:count]])
-    assert report.scores["BLEU"] == pytest.approx(
-        sacrebleu_command(hypothesis, references[:count], "bleu"), abs=1e-9
-    )
-    assert report.scores["chrF"] == pytest.approx(
-        sacrebleu_command(hypothesis, references[:count], "chrf"), abs=1e-9
-    )
+    assert report.scores["BLEU"] == pytest.approx(sacrebleu_command(hypothesis, references[:count], "bleu"), abs=1e-9)
+    assert report.scores["chrF"] == pytest.approx(sacrebleu_command(hypothesis, references[:count], "chrf"), abs=1e-9)
     assert f"nrefs:{count}|" in report.signatures["BLEU"]
     assert 10 < report.scores["BLEU"] < 95
 
@@ -75,9 +69,7 @@ def test_chinese_tokenizer(tmp_path: Path) -> None:
     assert report.scores["BLEU"] == pytest.approx(expected, abs=1e-9)
     assert "tok:zh" in report.signatures["BLEU"]
     # Joined without spaces, as a reader sees it, it is the same for this tokenizer.
-    assert measure([trace], [[reference]], tokenize="zh", unit="char").scores["BLEU"] == pytest.approx(
-        expected
-    )
+    assert measure([trace], [[reference]], tokenize="zh", unit="char").scores["BLEU"] == pytest.approx(expected)
 
 
 def test_unknown_tokenizer() -> None:
