@@ -7,7 +7,7 @@
 Width 256, 3+3 layers, inner width 512, 4 heads, 8,000 pieces, dropout 0.1, batches of 4,096 positions. Every
 system is a process of its own; they take turns, step by step, so what else the machine does falls on all alike.
 The ratios are what counts: medians of the ratios of steps made one after the other. OpenNMT-py runs its own
-command in an environment of its own, ours just before and after it.
+command in an environment of its own (what its start costs is taken off), ours just before and after it.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ import argparse
 import json
 import os
 import re
+import resource
 import statistics
 import subprocess
 import sys
@@ -38,8 +39,8 @@ WARM_UP = 3  # steps that are not counted
 class Worker:
     """One system in a process of its own, which makes a step when it is told to."""
 
-    def __init__(self, name: str, folder: Path, threads: int) -> None:
-        command = [sys.executable, "-m", "benchmarks.training_workers", name, str(folder), str(threads)]
+    def __init__(self, name: str, folder: Path, threads: int, clock: str) -> None:
+        command = [sys.executable, "-m", "benchmarks.training_workers", name, str(folder), str(threads), clock]
         environment = os.environ | {"OMP_NUM_THREADS": str(threads), "PYTHONPATH": str(ROOT)}
         self.process = subprocess.Popen(
             command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment, cwd=ROOT
@@ -73,8 +74,8 @@ class Worker:
         return max(step["megabytes"] for step in self.steps)
 
 
-def measure(names: list[str], folder: Path, threads: int, steps: int) -> dict[str, Worker]:
-    workers = {name: Worker(name, folder, threads) for name in names}
+def measure(names: list[str], folder: Path, args: argparse.Namespace, steps: int) -> dict[str, Worker]:
+    workers = {name: Worker(name, folder, args.threads, args.clock) for name in names}
     try:
         for number in range(steps + WARM_UP):
             for worker in workers.values():
@@ -137,8 +138,8 @@ share_decoder_embeddings: true
 """
 
 
-def opennmt(python: str, folder: Path, threads: int, steps: int) -> float:
-    """Source and target pieces a second, as OpenNMT-py reports them: the median after the first."""
+def opennmt(python: str, folder: Path, args: argparse.Namespace) -> float:
+    """Source and target pieces a second of OpenNMT-py's own command, its start not counted."""
     data, (pieces, _) = Encoded(folder / "data" / "train"), api.load_vocabularies(folder)
     with tempfile.TemporaryDirectory() as work:
         home = Path(work)
@@ -147,24 +148,41 @@ def opennmt(python: str, folder: Path, threads: int, steps: int) -> float:
                 for file, side in zip((source, target), data[number], strict=True):
                     file.write(" ".join(map(str, side.tolist())) + "\n")
         (home / "vocabulary").write_text("".join(f"{piece}\t1\n" for piece in range(4, len(pieces))))
-        (home / "config.yaml").write_text(OPENNMT.format(work=work, steps=steps))
-        command = [python, "-m", "onmt.bin.train", "-config", str(home / "config.yaml")]
-        environment = os.environ | {"OMP_NUM_THREADS": str(threads)}
-        done = subprocess.run(command, capture_output=True, text=True, env=environment)
-        log = done.stdout + done.stderr
-        found = [int(one) + int(other) for one, other in re.findall(r"(\d+)/\s*(\d+) tok/s", log)]
-        if done.returncode or len(found) < 2:
-            raise SystemExit(f"OpenNMT-py did not train:\n{log[-2000:]}")
-        return statistics.median(found[1:])
+        short, long = (opennmt_run(python, home, steps, args) for steps in (10, 10 + 2 * args.steps))
+    return (long[0] - short[0]) / (long[1] - short[1])
+
+
+def opennmt_run(python: str, home: Path, steps: int, args: argparse.Namespace) -> tuple[float, float]:
+    """Pieces of all steps, and seconds of the whole command."""
+    (home / "config.yaml").write_text(OPENNMT.format(work=home, steps=steps))
+    environment = os.environ | {"OMP_NUM_THREADS": str(args.threads)}
+    began, computed = time.perf_counter(), resource.getrusage(resource.RUSAGE_CHILDREN)
+    done = subprocess.run(
+        [python, "-m", "onmt.bin.train", "-config", str(home / "config.yaml")],
+        capture_output=True,
+        text=True,
+        env=environment,
+    )
+    spent = resource.getrusage(resource.RUSAGE_CHILDREN)
+    seconds = {
+        "wall": time.perf_counter() - began,
+        "computing": spent.ru_utime + spent.ru_stime - computed.ru_utime - computed.ru_stime,
+    }
+    log = done.stdout + done.stderr
+    # bsz: source and target pieces and sentences, the means of the ten batches before each report
+    sizes = [int(one) + int(other) for one, other in re.findall(r"bsz:\s*(\d+)/\s*(\d+)/", log)]
+    if done.returncode or not sizes:
+        raise SystemExit(f"OpenNMT-py did not train:\n{log[-2000:]}")
+    return 10.0 * sum(sizes), seconds[args.clock]
 
 
 def row(name: str, value: str, ratio: str = "", bar: str = "") -> None:
     print(f"| {name} | {value} | {ratio} | {bar} |")
 
 
-def report(found: dict[str, Worker], long: dict[str, Worker], threads: int) -> None:
+def report(found: dict[str, Worker], long: dict[str, Worker], signature: str) -> None:
     full, wait, plain = found["full"], found["wait-3"], found["plain"]
-    print(f"\n{threads} threads, {len(full.steps) - WARM_UP} steps each\n")
+    print(f"\n{signature}\n")
     row("system", "source+target pieces/s", "ratio", "bar")
     row("---", "---:", "---:", "---")
     row("stacl, causal, full sentence", f"{full.rate():,.0f}")
@@ -194,6 +212,12 @@ def main() -> None:
     parser.add_argument("--root", metavar="FOLDER", help="where deen-small lies")
     parser.add_argument("--threads", type=int, default=2, metavar="N", help="CPU threads of every system (2)")
     parser.add_argument("--steps", type=int, default=20, metavar="N", help="measured steps of every system (20)")
+    parser.add_argument(
+        "--clock",
+        choices=("wall", "computing"),
+        default="wall",
+        help="computing counts a process's own time: for one thread on a busy machine (wall)",
+    )
     parser.add_argument("--work", type=Path, metavar="FOLDER", help="keep the encoded corpus here")
     parser.add_argument("--opennmt", metavar="PYTHON", help="a Python in whose environment OpenNMT-py is installed")
     parser.add_argument("--pairs", type=int, metavar="N", help="make the batches of N generated pairs, and stop")
@@ -206,12 +230,12 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as scratch:
         folder = prepared(args.root, args.work or Path(scratch))
         names = ["full", "wait-3", "plain", "rnn", "matrix product"]
-        found = measure(names, folder, args.threads, args.steps)
-        long = measure(["long causal", "long prefix"], folder, args.threads, max(3, args.steps // 2))
-        report(found, long, args.threads)
+        found = measure(names, folder, args, args.steps)
+        long = measure(["long causal", "long prefix"], folder, args, max(3, args.steps // 2))
+        report(found, long, f"{args.threads} threads, {args.steps} steps each, clock: {args.clock}")
         if args.opennmt:
-            peer = opennmt(args.opennmt, folder, args.threads, 60)
-            after = measure(["full"], folder, args.threads, args.steps)["full"].rate()
+            peer = opennmt(args.opennmt, folder, args)
+            after = measure(["full"], folder, args, args.steps)["full"].rate()
             own = (found["full"].rate() + after) / 2
             row(
                 "OpenNMT-py",

@@ -19,11 +19,12 @@ from typing import Any
 
 import torch
 
-from stacl import api, checkpoint, optim
+from stacl import api, checkpoint, machine, optim
 from stacl.atomic import write_atomically, write_text_atomically
 from stacl.batches import Batch, Encoded, collate, epoch_batches
 from stacl.config import Config
 from stacl.console import Progress, duration
+from stacl.distributed import Nobody, World
 from stacl.errors import UserError
 from stacl.loss import loss_of
 from stacl.masks import reading
@@ -51,11 +52,13 @@ class Position:
 class Trainer:
     """One run. `fit` is the loop."""
 
-    def __init__(self, config: Config, folder: Path, prepared: Prepared) -> None:
+    def __init__(self, config: Config, folder: Path, prepared: Prepared, world: World | None = None) -> None:
         self.config, self.folder, self.prepared = config, folder, prepared
+        self.world = world or World()  # this process alone
         self.settings = config.train
         self.policy = policy(config.policy)
-        self.device = choose_device(self.settings.device)
+        self.device = choose_device(self.settings.device, self.world.local)
+        machine.keep_memory()
         if self.settings.threads:
             torch.set_num_threads(self.settings.threads)
         torch.manual_seed(self.settings.seed)
@@ -84,8 +87,9 @@ class Trainer:
     def fit(self) -> Position:
         """Train until there is a reason to stop."""
         settings, here = self.settings, self.position
-        log = Log(self.folder, here.step)
-        bar = Progress("step", self._expected_steps(), here.step)
+        first = self.world.first  # the process that writes
+        log = Log(self.folder, here.step) if first else Nobody()
+        bar = Progress("step", self._expected_steps(), here.step) if first else Nobody()
         clock = Clock(here)
         for batches in self._updates():
             self.tally.add(*self._update(batches))
@@ -93,12 +97,16 @@ class Trainer:
             bar.update(here.step, f"epoch {here.epoch}, loss {self.tally.means()['train_loss']:.3f}, {clock.speed()}")
             validated = here.step % settings.validate_every == 0 or self._reason_to_stop()
             if validated:
-                figures = self._validate()
-                log.write(self._entry(figures))
-                bar.say(summary(here, figures))
+                if first:
+                    figures = self._validate()
+                    log.write(self._entry(figures))
+                    bar.say(summary(here, figures))
+                here.best, here.best_step, here.since_best = self.world.agree(
+                    (here.best, here.best_step, here.since_best)
+                )
                 self.tally = Tally()
                 here.finished = self._reason_to_stop()
-            if validated or here.step % settings.save_every == 0:
+            if first and (validated or here.step % settings.save_every == 0):
                 clock.stop()
                 self.save()
             if here.finished:
@@ -134,7 +142,7 @@ class Trainer:
             order = epoch_batches(data.lengths, settings.budget, settings.seed, here.epoch)
             while here.batch < len(order):
                 numbers = order[here.batch : here.batch + settings.accumulate]
-                batches = [self._batch(data, pairs.tolist()) for pairs in numbers]
+                batches = [self._batch(data, own.tolist()) for own in map(self.world.share, numbers) if len(own)]
                 here.batch += len(numbers)
                 here.step += 1
                 if here.batch >= len(order):
@@ -150,10 +158,10 @@ class Trainer:
     def _update(self, batches: list[Batch]) -> tuple[float, int, float]:
         """One step of Adam over some batches; (summed surprise, target positions, norm of the gradient)."""
         step = self.position.step
-        rng = random.Random(f"{self.settings.seed} {step}")
+        rng = random.Random(self.world.seed(f"{self.settings.seed} {step}"))
         torch.manual_seed(rng.getrandbits(63))
         self.model.train()
-        positions = sum(int(batch.real.sum()) for batch in batches)
+        positions = int(self.world.add_up(sum(int(batch.real.sum()) for batch in batches))[0])
         surprise = 0.0
         for batch in batches:
             g = reading(self.policy, batch, rng)
@@ -161,8 +169,10 @@ class Trainer:
                 loss = loss_of(self.model, batch, g, self.settings.smoothing)
             self.scaler.scale(loss.smoothed / positions).backward()
             surprise += float(loss.surprise)
+        surprise = self.world.add_up(surprise)[0]
         if not math.isfinite(surprise):
             raise UserError(f"the loss is not finite at step {step}; lower train.rate or raise train.warmup")
+        self.world.add_up_gradients(self.model)
         rate = optim.rate_at(step, self.settings)
         norm = optim.step(self.optimizer, self.model, rate, self.settings.clip, self.scaler)
         return surprise, positions, norm
@@ -287,9 +297,10 @@ def summary(here: Position, figures: Figures) -> str:
     )
 
 
-def choose_device(name: str) -> torch.device:
+def choose_device(name: str, local: int = 0) -> torch.device:
+    """`local` is the number of this process on its machine: each takes a GPU of its own."""
     if name == "auto":
-        return torch.device("cuda" if torch.cuda.is_available() else "cpu")
+        return torch.device(f"cuda:{local}" if torch.cuda.is_available() else "cpu")
     if name.startswith("cuda") and not torch.cuda.is_available():
         raise UserError(f"train.device is {name}, but no GPU is to be had here; use cpu or auto")
     return torch.device(name)
