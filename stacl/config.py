@@ -65,7 +65,9 @@ class ModelSettings:
 
     kind: str = _doc("transformer", "the model, a file of stacl/models/")
     preset: str = _doc("small", "sizes to start from", tuple(PRESETS))
-    encoder: str = _doc("causal", "causal: one cached pass; prefix: the paper's, re-encoded", ("causal", "prefix"))
+    encoder: str = _doc(
+        "causal", "of a Transformer. causal: one cached pass; prefix: the paper's, re-encoded", ("causal", "prefix")
+    )
     width: int = _doc(0, "width of the states")
     inner: int = _doc(0, "width inside the feed-forward layers")
     heads: int = _doc(0, "attention heads")
@@ -79,6 +81,10 @@ class ModelSettings:
         if sizes["width"] % sizes["heads"]:
             raise UserError(f"model.width {sizes['width']} cannot be shared out among {sizes['heads']} heads")
         return replace(self, **sizes)
+
+    def sizes(self) -> dict[str, Any]:
+        """What every kind of model is made with."""
+        return {name: getattr(self, name) for name in (*PRESETS[self.preset], "dropout")}
 
 
 @dataclass(frozen=True)

@@ -43,7 +43,8 @@ def loss_of(model: Model, batch: Batch, g: Tensor, smoothing: float) -> Loss:
     hidden = model.hidden(batch, g)[batch.real]  # [N, D]
     right = batch.target_out[batch.real]
     # A GPU has room for the logits, kernels of its own, and mixed precision.
-    if isinstance(model, LinearVocabulary) and hidden.device.type == "cpu" and hidden.dtype == torch.float32:
+    exact = hidden.device.type == "cpu" and not torch.is_autocast_enabled("cpu")
+    if isinstance(model, LinearVocabulary) and exact:
         smoothed, surprise = _LinearLoss.apply(hidden, *model.vocabulary(), right, smoothing)
     else:
         smoothed, surprise = plain(model.project(hidden).float(), right, smoothing)

@@ -8,19 +8,16 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
-import json
 import math
 import random
-import time
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import torch
 
 from stacl import api, checkpoint, machine, optim
-from stacl.atomic import write_atomically, write_text_atomically
+from stacl.atomic import write_atomically
 from stacl.batches import Batch, Encoded, collate, epoch_batches
 from stacl.config import Config
 from stacl.console import Progress, duration
@@ -31,22 +28,8 @@ from stacl.masks import reading
 from stacl.models.base import Model
 from stacl.policies.base import policy
 from stacl.prepare import Prepared
-from stacl.text import PAD
+from stacl.progress import Clock, Log, Position, Tally
 from stacl.validate import Figures, validate
-
-
-@dataclass
-class Position:
-    """Where a run is. Saved with every checkpoint."""
-
-    step: int = 0  # updates made
-    epoch: int = 0
-    batch: int = 0  # batches of this epoch that are done
-    seconds: float = 0.0  # trained so far, all sessions together
-    best_step: int = 0
-    best: float = -math.inf  # higher is better, whatever it is
-    since_best: int = 0  # validations
-    finished: str = ""  # why the run ended, once it has
 
 
 class Trainer:
@@ -94,7 +77,10 @@ class Trainer:
         for batches in self._updates():
             self.tally.add(*self._update(batches))
             clock.count(batches)
-            bar.update(here.step, f"epoch {here.epoch}, loss {self.tally.means()['train_loss']:.3f}, {clock.speed()}")
+            bar.update(
+                here.step,
+                f"epoch {here.epoch}, loss {self.tally.means()['train_loss']:.3f}, {clock.speed(self.world.size)}",
+            )
             validated = here.step % settings.validate_every == 0 or self._reason_to_stop()
             if validated:
                 if first:
@@ -213,79 +199,6 @@ class Trainer:
         if settings.patience and here.since_best >= settings.patience:
             return f"no better validation in the last {settings.patience}"
         return ""
-
-
-@dataclass
-class Tally:
-    """Sums since the last validation. Saved with every checkpoint, so that the log does not show a kill."""
-
-    surprise: float = 0.0
-    positions: int = 0
-    updates: int = 0
-    gradient: float = 0.0
-
-    def add(self, surprise: float, positions: int, gradient: float) -> None:
-        self.surprise += surprise
-        self.positions += positions
-        self.updates += 1
-        self.gradient += gradient
-
-    def means(self) -> dict[str, float]:
-        return {"train_loss": self.surprise / self.positions, "gradient": self.gradient / self.updates}
-
-
-class Clock:
-    """Time trained, over all sessions of a run, and the speed of this one."""
-
-    def __init__(self, here: Position) -> None:
-        self.here, self.before = here, here.seconds
-        self.begin = time.monotonic()
-        self.pieces = 0
-
-    def count(self, batches: list[Batch]) -> None:
-        self.pieces += sum(int(batch.real.sum()) + int((batch.source != PAD).sum()) for batch in batches)
-        self.stop()
-
-    def stop(self) -> None:
-        self.here.seconds = self.before + time.monotonic() - self.begin
-
-    def speed(self) -> str:
-        return f"{self.pieces / max(1e-9, time.monotonic() - self.begin):,.0f} pieces/s"
-
-
-class Log:
-    """log.jsonl: one line a validation. A resumed run drops what came after its checkpoint: it happens again."""
-
-    def __init__(self, folder: Path, step: int) -> None:
-        self.path = folder / "log.jsonl"
-        kept = []
-        if self.path.exists():
-            for line in self.path.read_text(encoding="utf-8").splitlines():
-                with contextlib.suppress(ValueError):  # a kill may have cut the last line
-                    if json.loads(line)["step"] <= step:
-                        kept.append(line + "\n")
-        write_text_atomically(self.path, "".join(kept))
-        self._board = _tensorboard(folder)
-
-    def write(self, entry: dict[str, Any]) -> None:
-        with self.path.open("a", encoding="utf-8") as file:
-            file.write(json.dumps(entry) + "\n")
-        if self._board:
-            for name, value in entry.items():
-                if isinstance(value, int | float) and name != "step":
-                    self._board.add_scalar(name, value, entry["step"])
-
-    def close(self) -> None:
-        if self._board:
-            self._board.close()
-
-
-def _tensorboard(folder: Path) -> Any:
-    try:
-        from torch.utils.tensorboard import SummaryWriter
-    except ImportError:
-        return None
-    return SummaryWriter(str(folder / "tensorboard"))
 
 
 def summary(here: Position, figures: Figures) -> str:

@@ -9,6 +9,9 @@ from pathlib import Path
 
 import pytest
 
+# Before torch is imported: tests use tiny products, where a second thread only spins.
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+
 ROOT = Path(__file__).resolve().parents[1]
 
 # Small enough that most of a run's time goes into starting Python and torch.

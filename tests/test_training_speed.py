@@ -155,6 +155,20 @@ def test_fused_loss_reports_the_surprise_and_needs_no_gradient(smoothing):
     torch.testing.assert_close(found.smoothed, smoothed, atol=1e-4, rtol=1e-6)
 
 
+@pytest.mark.parametrize("kind", KINDS)
+def test_mixed_precision_comes_close(kind):
+    """Under autocast the plain loss is taken; dropout, packing and masks meet both types on the way."""
+    model = fresh(kind, dropout=0.2)
+    batch, g = batches(3)
+    found = []
+    for mixed in (False, True):
+        torch.manual_seed(1)
+        with torch.autocast("cpu", torch.bfloat16, enabled=mixed):
+            found.append(loss_of(model, batch, g, SMOOTHING).smoothed)
+        found[-1].backward()
+    assert float(found[1].detach()) == pytest.approx(float(found[0].detach()), rel=0.02)
+
+
 def test_fused_loss_is_finite_for_absurd_logits():
     """A right piece that is as good as impossible: its surprise is large, not infinite."""
     weight = torch.tensor([[200.0], [-200.0], [0.0]], requires_grad=True)

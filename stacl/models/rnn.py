@@ -105,17 +105,7 @@ class Rnn(Model):
             raise UserError(
                 f"model.encoder {settings.encoder!r} is the Transformer's: an RNN reads forward; leave it out"
             )
-        return cls(
-            source_size,
-            target_size,
-            width=settings.width,
-            inner=settings.inner,
-            heads=settings.heads,
-            encoder_layers=settings.encoder_layers,
-            decoder_layers=settings.decoder_layers,
-            dropout=settings.dropout,
-            shared=shared,
-        )
+        return cls(source_size, target_size, **settings.sizes(), shared=shared)
 
     def _initialise(self) -> None:
         for module in self.modules():

@@ -86,18 +86,7 @@ class Transformer(Model):
 
     @classmethod
     def build(cls, settings: Any, source_size: int, target_size: int, shared: bool) -> Transformer:
-        return cls(
-            source_size,
-            target_size,
-            width=settings.width,
-            inner=settings.inner,
-            heads=settings.heads,
-            encoder_layers=settings.encoder_layers,
-            decoder_layers=settings.decoder_layers,
-            dropout=settings.dropout,
-            encoder=settings.encoder,
-            shared=shared,
-        )
+        return cls(source_size, target_size, **settings.sizes(), encoder=settings.encoder, shared=shared)
 
     def _initialise(self) -> None:
         for module in self.modules():
