@@ -112,8 +112,8 @@ def _own_validation_sets(config: Config) -> list[str]:
 
 
 def _plain(pairs: Iterator[Pair]) -> Iterator[Pair]:
-    """Without tabs, which set the two sides apart in our files."""
-    return ((source.replace("\t", " "), target.replace("\t", " ")) for source, target in pairs)
+    """With single spaces: a tab sets the two sides apart in our file, and some white space reads as a line end."""
+    return ((" ".join(source.split()), " ".join(target.split())) for source, target in pairs)
 
 
 def _cut(config: Config, pairs: Iterator[Pair] | list[Pair]) -> Iterator[Pair]:

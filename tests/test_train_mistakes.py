@@ -94,6 +94,16 @@ def test_files_that_are_missing_misaligned_empty_or_not_text(tmp_path, capsys, q
     assert "no run folder" in complaint(capsys, "train", "--resume", "--out", tmp_path / "nothing")
 
 
+def test_odd_white_space_in_a_validation_text_does_not_part_its_lines(tmp_path, capsys):
+    """Some white space reads as a line end; source and target must stay together all the same."""
+    odd = "ein\u2028Mann\x85geht\tund\rlacht\x0c jetzt"
+    config = files(tmp_path, f"{odd}\nzwei Frauen\n", "a man walks and laughs now\ntwo\u2029women\n")
+    options = changes(train__steps=1, train__validate_every=1, train__average=1)
+    assert main(["train", str(config), "--out", str(tmp_path / "run"), *options, "--set", "text.vocabulary=310"]) == 0
+    lines = (tmp_path / "run" / "data" / "valid.tsv").read_text(encoding="utf-8").splitlines()
+    assert lines == ["ein Mann geht und lacht jetzt\ta man walks and laughs now", "zwei Frauen\ttwo women"]
+
+
 def test_a_policy_that_decreases(tmp_path, capsys, quick):
     (tmp_path / "mine.py").write_text("def down(t): return 9 - t\n")
     said = complaint(capsys, "train", *quick, "--out", tmp_path / "run", "--set", f"policy={tmp_path}/mine.py:down")
