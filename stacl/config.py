@@ -103,6 +103,7 @@ class TrainSettings:
         "how the learning rate falls after the warm-up",
         ("inverse-sqrt", "cosine", "linear", "constant"),
     )
+    cooldown: int = _doc(0, "last updates before `steps` over which the rate falls to a hundredth, in any schedule")
     beta1: float = _doc(0.9, "Adam's first decay")
     beta2: float = _doc(0.98, "Adam's second decay")
     decay: float = _doc(0.0, "weight decay of matrices")

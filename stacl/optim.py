@@ -13,8 +13,16 @@ from stacl.models.base import Model
 def rate_at(step: int, settings: TrainSettings) -> float:
     """The learning rate of step 1, 2, ...: a linear warm-up to `rate`, then the chosen descent.
 
-    `inverse-sqrt` falls with 1/sqrt(step); `cosine` and `linear` reach a hundredth of the rate at `steps`.
+    `inverse-sqrt` falls with 1/sqrt(step); `cosine` and `linear` reach a hundredth of the rate at `steps`. Over the
+    last `cooldown` updates any of them is brought down to a hundredth: a run held at a constant rate can so be
+    ended whenever one likes, by resuming it with a new `steps`.
     """
+    left = settings.steps - step
+    cooling = 0.01 + 0.99 * left / settings.cooldown if 0 <= left < settings.cooldown else 1.0
+    return _scheduled(step, settings) * cooling
+
+
+def _scheduled(step: int, settings: TrainSettings) -> float:
     if step <= settings.warmup:
         return settings.rate * step / settings.warmup
     if settings.schedule == "inverse-sqrt":

@@ -59,7 +59,11 @@ class WaitK(Policy):
             return self
         # k beyond the source means the same as |x|+1; drawing from there on would only train `full` more often.
         last = min(self.last_k, max(self.k, source_length + 1))
-        return self._with_k(rng.randint(int(self.k), int(last)))
+        if self.last_k < math.inf:
+            return self._with_k(rng.randint(int(self.k), int(last)))
+        # Endless: each doubling of k is as likely as the next. Drawn evenly, a long sentence would hardly ever
+        # train the small k that people choose.
+        return self._with_k(min(last, math.floor(math.exp(rng.uniform(math.log(self.k), math.log(last + 1))))))
 
     def settled(self) -> Policy:
         return self if self.last_k == self.k else self._with_k(self.settled_k())
