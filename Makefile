@@ -1,7 +1,7 @@
 # Two commands are enough on a fresh machine: `make demo` and `make test`.
 PYTHON ?= python3
 BIN := .venv/bin
-EXTRAS := train,fast,export,plot,dev
+EXTRAS := train,fast,export,plot,serve,dev
 
 .PHONY: demo test quick check format docs wheel clean
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from stacl import config, fast, plugins
+from stacl import config, fast, plugins, pretrained
 from stacl.engine import Engine, TorchEngine
 from stacl.errors import UserError, suggest
 from stacl.languages import language
@@ -117,13 +117,18 @@ class Translator:
 
 
 def load(name: str | Path, engine: str = "auto") -> Translator:
-    """A translator from a run folder, or from an exported one, which needs no torch.
+    """A translator from a shipped model (`de-en`), a run folder, or an exported one. Only a run folder needs torch.
 
     `engine`: `torch` takes the trained weights, `fast` the exported ones, `auto` what the folder has, trained first.
     """
-    folder = Path(name)
+    shipped = pretrained.names()
+    # A folder that is called like a shipped model is written ./de-en.
+    folder = pretrained.folder(str(name)) if name in shipped else Path(name)
     if not folder.is_dir():
-        raise UserError(f"no model {name}: a run folder that `stacl train` made is expected")
+        raise UserError(
+            f"no model {name}{suggest(str(name), shipped)}: the name of a shipped model, or a folder that"
+            " `stacl train` or `stacl export` made, is expected"
+        )
     if engine not in ENGINES:
         raise UserError(f"no engine is called {engine!r}{suggest(engine, ENGINES)}")
     settings = config.load(folder / "config.toml")

@@ -64,6 +64,7 @@ class ModelSettings:
     """What to train. A size of 0 is taken from the preset."""
 
     kind: str = _doc("transformer", "the model, a file of stacl/models/")
+    start: str = _doc("", "run folder whose weights and vocabulary to begin with, instead of chance: fine-tuning")
     preset: str = _doc("small", "sizes to start from", tuple(PRESETS))
     encoder: str = _doc(
         "causal", "of a Transformer. causal: one cached pass; prefix: the paper's, re-encoded", ("causal", "prefix")

@@ -83,7 +83,8 @@ def _without_folders(settings: config.Config) -> config.Config:
     data = settings.data
     train, valid = ([Path(file).name for file in files] for files in (data.train_files, data.valid_files))
     data = dataclasses.replace(data, root="", train_files=train, valid_files=valid)
-    return dataclasses.replace(settings, data=data)
+    model = dataclasses.replace(settings.model, start=Path(settings.model.start).name)
+    return dataclasses.replace(settings, data=data, model=model)
 
 
 def _copy(source: Path, partial: Path) -> None:

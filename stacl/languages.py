@@ -56,6 +56,10 @@ no nor norwegian|pl pol polish|pt por portuguese|ro ron rum romanian|ru rus russ
 tr tur turkish|uk ukr ukrainian|vi vie vietnamese|zh zho chi cmn chinese mandarin
 """
 _CODES = {name: line.split()[0] for line in re.split(r"[|\n]", _KNOWN.strip()) for name in line.split()}
+_NAMES = {
+    line.split()[0]: next(name for name in line.split() if len(name) > 3).capitalize()
+    for line in re.split(r"[|\n]", _KNOWN.strip())
+}
 _LOOKS_LIKE_A_CODE = re.compile(r"[a-z]{2,3}(-[a-z0-9]{2,8})*")
 
 # Invisible: control characters, soft hyphen, zero-width space, direction marks, byte order mark; and halves
@@ -90,6 +94,15 @@ class Language:
 
     code: str
     spaced: bool = True
+
+    @property
+    def name(self) -> str:
+        """In English, or the code where no name is known.
+
+        >>> language("zh").name
+        'Chinese'
+        """
+        return _NAMES.get(self.code, self.code)
 
     def splitter(self) -> Splitter:
         return _SpacedSplitter() if self.spaced else _ChineseSplitter()

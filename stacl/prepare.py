@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -49,8 +50,7 @@ def _make(config: Config, folder: Path, report: Callable[[str], None]) -> None:
     if not written:
         raise UserError("the corpus is empty: the filters (data.max_words, data.max_ratio) left no pair to train on")
     if not (folder / "vocabulary" / "source.model").exists():
-        report(f"learning {config.text.vocabulary:,} pieces")
-        write_atomically(folder / "vocabulary", lambda path: _learn(config, words, path))
+        write_atomically(folder / "vocabulary", lambda path: _vocabulary(config, words, path, report))
     vocabularies = api.load_vocabularies(folder)
     valid = list(_validation_pairs(config))
     if not valid:
@@ -127,6 +127,18 @@ def _read(words: Path) -> Iterator[Pair]:
         for line in file:
             source, target = line.rstrip("\n").split("\t")
             yield source, target
+
+
+def _vocabulary(config: Config, words: Path, folder: Path, report: Callable[[str], None]) -> None:
+    if not config.model.start:
+        report(f"learning {config.text.vocabulary:,} pieces")
+        return _learn(config, words, folder)
+    taken = Path(config.model.start) / "vocabulary"
+    api.load_vocabularies(taken.parent)  # says so if there is none
+    if (taken / "target.model").exists() == config.text.shared:
+        raise UserError(f"text.shared must be {str(not config.text.shared).lower()}, as in {taken.parent}")
+    shutil.copytree(taken, folder)
+    return None
 
 
 def _learn(config: Config, words: Path, folder: Path) -> None:

@@ -53,9 +53,12 @@ class Trainer:
         self.tally = Tally()
 
     def resume(self) -> bool:
-        """Go to where the newest checkpoint is; False if there is none."""
+        """Go to where the newest checkpoint is; False if there is none, and the run begins."""
         saved = checkpoint.checkpoints(self.folder / "checkpoints")
         if not saved:
+            if start := self.config.model.start:
+                tensors = checkpoint.load_model_tensors(Path(start) / "model.safetensors")
+                checkpoint.load_weights(self.model, tensors, start)
             return False
         progress = checkpoint.load_checkpoint(saved[-1], self.model, self.optimizer)
         try:

@@ -226,3 +226,25 @@ def test_mistakes_are_one_line_and_exit_2(copy_run, files, tmp_path, capsys, opt
     assert len(err.splitlines()) == 1
     assert err.startswith("stacl evaluate: ")
     assert message.format(**known) in err
+
+
+def test_sets_of_corpora_are_named_and_scored_one_by_one(copy_run, tmp_path, capsys):
+    arguments = (copy_run, "--set", "copy/test", "copy/val", "--policy", "wait-k:1", "--out", tmp_path / "kept")
+    first, second = json.loads(run(capsys, *arguments, "--json"))
+    assert (first["set"], second["set"]) == ("copy/test", "copy/val")
+    assert min(first["scores"]["BLEU"], second["scores"]["BLEU"]) > 95
+    assert "copy/val\npolicy" in run(capsys, *arguments)  # from what --out kept
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (("--set", "copy"), "--set takes NAME/SPLIT"),
+        (("--set", "copy/tset"), "did you mean"),
+        (("--set", "copy/test", "--source", "x"), "leave out --source"),
+        ((), "--set NAME/SPLIT"),
+    ],
+)
+def test_mistakes_in_naming_a_set(copy_run, capsys, options, message):
+    assert main(["evaluate", str(copy_run), *options]) == 2
+    assert message in capsys.readouterr().err

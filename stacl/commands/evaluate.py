@@ -3,6 +3,7 @@
   stacl evaluate runs/multi30k-de-en --source test2016.de --reference test2016.en --policy wait-k:1 wait-k:3 full
   stacl evaluate RUN --source src.zh --reference a.en b.en c.en --policy wait-k:5 --beam 5 --json
   stacl evaluate RUN --source src.de --reference ref.en --policy wait-k:3 --live --out results/
+  stacl evaluate de-en --set multi30k/test2016 eval-deen/newstest2015 --root DIR --policy wait-k:3 wait-k:9 full
 
 With --out, traces and scores are kept in a folder, and the same command goes on after an interruption. --live runs
 every sentence through a live session by itself, so that computing time is measured too.
@@ -12,24 +13,31 @@ from __future__ import annotations
 
 import argparse
 import json
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from stacl.atomic import write_text_atomically
+from stacl.corpora.base import ROOT_VARIABLE, corpus
 from stacl.errors import UserError
 from stacl.logs import read_lines
-from stacl.policies.base import policy
+from stacl.policies.base import Policy, policy
 from stacl.significance import SAMPLES
 from stacl.trace import UNITS
+
+if TYPE_CHECKING:
+    from stacl.api import Translator
 
 COLUMNS = ("BLEU", "chrF", "AL", "LAAL", "AP", "CW", "DAL")
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
-    add("model", metavar="MODEL", help="a run folder")
-    add("--source", required=True, metavar="F", help="source text, a sentence a line")
-    add("--reference", required=True, nargs="+", metavar="F", help="reference translations, a file each")
+    add("model", metavar="MODEL", help="a shipped model or a run folder")
+    add("--source", metavar="F", help="source text, a sentence a line")
+    add("--reference", nargs="+", metavar="F", help="reference translations, a file each")
+    add("--set", nargs="+", metavar="NAME/SPLIT", help="instead: test sets of corpora, as `stacl data` lists them")
+    add("--root", metavar="DIR", help=f"where the data folders of --set are (default: ${ROOT_VARIABLE})")
     add("--policy", nargs="+", metavar="P", help="reading policies (default: the model's own)")
     add(
         "--beam",
@@ -46,50 +54,88 @@ def configure(parser: argparse.ArgumentParser) -> None:
     add("--out", type=Path, metavar="DIR", help="keep traces and scores in this folder")
 
 
+@dataclass(frozen=True)
+class TestSet:
+    """What to translate and what to compare it with; `name` is empty for a user's own files."""
+
+    name: str
+    sources: list[str]
+    references: dict[str, list[str]]
+
+
 def run(args: argparse.Namespace) -> int:
-    sources = read_lines(args.source)
-    references = {name: read_lines(name) for name in args.reference}
-    for name, lines in references.items():
-        if len(lines) != len(sources):
-            raise UserError(
-                f"{name} has {len(lines)} lines, {args.source} has {len(sources)}: they must be the same text"
-            )
+    if args.set and (args.source or args.reference):
+        raise UserError("--set brings its own text; leave out --source and --reference")
+    if not args.set and not (args.source and args.reference):
+        raise UserError("what to evaluate on: --source F --reference F, or --set NAME/SPLIT")
+    own = None if args.set else _own_files(args.source, args.reference)
     wanted = [policy(spec).settled() for spec in args.policy or ()]
     if args.beam < 1:
         raise UserError(f"--beam is at least 1 (greedy), not {args.beam}")
 
     from stacl import api
-    from stacl.console import Progress
-    from stacl.evaluate import Decoding, evaluate
 
     translator = api.load(args.model)
+    sets = [own] if own else [_named(name, translator, args.root) for name in args.set]
     results: list[dict[str, Any]] = []
-    for chosen in wanted or [translator.policy]:
-        bar = Progress(f"{chosen}: sentence", len(sources))
-        decoding = Decoding(chosen, args.beam, args.early_end, args.live)
-        results.append(
-            evaluate(
-                translator,
-                sources,
-                references,
-                decoding,
-                unit=args.unit,
-                samples=args.intervals,
-                out=args.out,
-                progress=bar.update,
-            )
-        )
-        bar.close()
+    for one in sets:
+        found = [_evaluated(translator, one, chosen, args) for chosen in wanted or [translator.policy]]
+        results += found
+        if not args.json:
+            print(table(found, one.name), flush=True)
     if args.out:
         write_text_atomically(args.out / "scores.json", json.dumps(results, indent=1) + "\n")
-    print(json.dumps(results, indent=1) if args.json else table(results))
+    if args.json:
+        print(json.dumps(results, indent=1))
     return 0
 
 
-def table(results: list[dict[str, Any]]) -> str:
+def _evaluated(translator: Translator, test: TestSet, chosen: Policy, args: argparse.Namespace) -> dict[str, Any]:
+    from stacl.console import Progress
+    from stacl.evaluate import Decoding, evaluate
+
+    bar = Progress(f"{test.name or args.source} {chosen}: sentence", len(test.sources))
+    scores = evaluate(
+        translator,
+        test.sources,
+        test.references,
+        Decoding(chosen, args.beam, args.early_end, args.live),
+        unit=args.unit,
+        samples=args.intervals,
+        out=args.out / test.name.replace(":", "-") if args.out else None,
+        progress=bar.update,
+    )
+    bar.close()
+    return ({"set": test.name} if test.name else {}) | scores
+
+
+def _own_files(source: str, names: list[str]) -> TestSet:
+    sources = read_lines(source)
+    references = {name: read_lines(name) for name in names}
+    for name, lines in references.items():
+        if len(lines) != len(sources):
+            raise UserError(f"{name} has {len(lines)} lines, {source} has {len(sources)}: they must be the same text")
+    return TestSet("", sources, references)
+
+
+def _named(name: str, translator: Translator, root: str | None) -> TestSet:
+    """A split of a corpus in the model's direction, with all its references."""
+    spec, slash, split = name.rpartition("/")
+    if not slash:
+        raise UserError(f"--set takes NAME/SPLIT, for example multi30k/test2016, not {name!r}")
+    codes = translator.source_language.code, translator.target_language.code
+    rows = list(corpus(spec, *codes, root).open_references(split))
+    several = zip(*(references for _, references in rows), strict=True)
+    return TestSet(
+        name, [source for source, _ in rows], {f"{name}#{n}": list(lines) for n, lines in enumerate(several)}
+    )
+
+
+def table(results: list[dict[str, Any]], name: str = "") -> str:
     """A row a policy, then the signatures, which are the same for all but the decoding."""
     width = max(len("policy"), *(len(result["policy"]) for result in results))
-    lines = ["policy".ljust(width) + "".join(name.rjust(8) for name in COLUMNS) + "   empty  loops"]
+    lines = [f"{name}"] if name else []
+    lines += ["policy".ljust(width) + "".join(name.rjust(8) for name in COLUMNS) + "   empty  loops"]
     for result in results:
         scores = (result["scores"].get(name) for name in COLUMNS)
         cells = "".join(f"{'-' if score is None else f'{score:.2f}':>8}" for score in scores)

@@ -159,6 +159,15 @@ def test_multipath_draws_every_k_and_no_other():
     assert family.settled().spec() == "wait-k:3"
 
 
+def test_endless_multipath_draws_every_doubling_of_k_alike():
+    rng = random.Random(7)
+    drawn = [policy("wait-k:1-inf").draw(rng, 63).k for _ in range(6000)]
+    assert (min(drawn), max(drawn)) == (1, 64)
+    for k in (1, 2, 4, 8, 16):
+        share = sum(k <= one < 2 * k for one in drawn) / len(drawn)
+        assert share == pytest.approx(math.log(2) / math.log(65), abs=0.02)
+
+
 def test_own_policies_from_python():
     assert policy(lambda t: t * t).schedule(10, 4) == [1, 4, 9, 10]
     assert policy([1, 1, 3]).schedule(6, 5) == [1, 1, 3, 6, 6]

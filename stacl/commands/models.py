@@ -1,0 +1,30 @@
+"""List the models that come with the package, or show the card of one.
+
+stacl models          directions, sizes, quality at a glance
+stacl models de-en    its card: data and licences, recipe, figures for every latency, what it is bad at
+"""
+
+from __future__ import annotations
+
+import argparse
+
+from stacl import config, pretrained
+from stacl.languages import language
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("name", nargs="?", metavar="NAME", help="show the card of this model")
+
+
+def run(args: argparse.Namespace) -> int:
+    if args.name:
+        print(pretrained.card(args.name), end="")
+        return 0
+    for name in pretrained.names():
+        folder = pretrained.folder(name)
+        settings = config.load(folder / "config.toml")
+        size = sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
+        direction = f"{language(settings.data.source).name} to {language(settings.data.target).name}"
+        print(f"{name:<7} {direction:<20} {size / 1e6:>4.1f} MB   {pretrained.summary(name)}")
+    print("\nstacl translate NAME translates live; stacl models NAME shows a model's card.")
+    return 0

@@ -1,0 +1,35 @@
+"""The models that come with the package, a folder each: exported weights, vocabulary, config and a card.
+
+Nothing here needs torch. Every file's checksum is verified when a model is loaded (fast.py).
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from stacl.errors import UserError, suggest
+
+CARD = "card.md"
+_HOME = Path(__file__).parent
+
+
+def names() -> list[str]:
+    """The shipped models, such as `de-en`."""
+    return sorted(path.parent.name for path in _HOME.glob(f"*/{CARD}"))
+
+
+def folder(name: str) -> Path:
+    """Where a shipped model lies."""
+    if name not in names():
+        raise UserError(f"no model called {name!r} is shipped{suggest(name, names())}")
+    return _HOME / name
+
+
+def summary(name: str) -> str:
+    """The line below the title of its card."""
+    return next(line for line in card(name).splitlines()[1:] if line.strip())
+
+
+def card(name: str) -> str:
+    """What a model was made from, how good it is and what it is bad at."""
+    return (folder(name) / CARD).read_text(encoding="utf-8")

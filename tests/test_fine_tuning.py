@@ -1,0 +1,52 @@
+"""`model.start`: a run that begins with the weights and the vocabulary of another."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from tests.conftest import stacl
+
+pytestmark = pytest.mark.slow
+
+
+def begin(toy_config, start, out, *more: str):
+    # A rate of next to nothing: what is validated after one step is what the run began with.
+    still = ("train.steps=1", "train.rate=1e-9", "train.warmup=0", "train.threads=1", "train.schedule=constant")
+    changes = [part for change in (*still, f"model.start={start}", *more) for part in ("--set", change)]
+    return stacl("train", toy_config, "--out", out, *changes)
+
+
+def test_a_run_begins_where_the_other_ended(copy_run, toy_config, tmp_path):
+    done = begin(toy_config, copy_run, tmp_path / "run")
+    assert done.returncode == 0, done.stderr
+    entry = json.loads((tmp_path / "run" / "log.jsonl").read_text().splitlines()[-1])
+    assert entry["bleu"] > 95
+    own, taken = (folder / "vocabulary" / "source.model" for folder in (tmp_path / "run", copy_run))
+    assert own.read_bytes() == taken.read_bytes()
+
+
+def test_it_goes_on_without_the_other(copy_run, toy_config, tmp_path):
+    start = tmp_path / "start"
+    start.symlink_to(copy_run)
+    assert begin(toy_config, start, tmp_path / "run").returncode == 0
+    start.unlink()
+    done = stacl("train", "--resume", "--out", tmp_path / "run", "--set", "train.steps=2")
+    assert done.returncode == 0, done.stderr
+    assert "resumed" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ("model.width=64", "does not belong to this model"),
+        ("text.shared=false", "text.shared must be true"),
+        ("model.start=nowhere", "no vocabulary nowhere"),
+    ],
+)
+def test_what_does_not_fit_is_refused(copy_run, toy_config, tmp_path, change, message):
+    done = begin(toy_config, copy_run, tmp_path / "run", change)
+    assert done.returncode == 2
+    assert message in done.stderr
+    assert "Traceback" not in done.stderr
