@@ -19,12 +19,11 @@ import numpy as np
 import torch
 from torch import nn
 
-from stacl import api, config, machine, optim
+from stacl import api, config
 from stacl.batches import Batch, Encoded, collate, epoch_batches
-from stacl.loss import loss_of
-from stacl.masks import reading
-from stacl.policies.base import policy
+from stacl.prepare import prepare
 from stacl.text import PAD
+from stacl.train import Trainer
 
 BUDGET = 4096
 LONG = range(18, 23)  # words of a source sentence, where the prefix encoder is measured
@@ -43,15 +42,15 @@ class Data:
         pairs = [self.encoded[number] for number in numbers.tolist()]
         return collate(pairs, self.source.ends_word, self.target.ends_word, "word")
 
-    def batches(self, only: Callable[[np.ndarray], bool] | None = None) -> Iterator[Batch]:
-        """Ours, for ever; of some sentences only, if so wished."""
+    def numbers(self, only: Callable[[np.ndarray], bool] | None = None) -> Iterator[np.ndarray]:
+        """The sentences of our batches, for ever; of some sentences only, if so wished."""
         chosen = np.arange(len(self.encoded))
         if only is not None:
             chosen = np.array([i for i in chosen.tolist() if only(self.encoded[i][0])])
         epoch = 0
         while True:
             for numbers in epoch_batches(self.encoded.lengths[chosen], BUDGET, 1, epoch):
-                yield self.batch(chosen[numbers])
+                yield chosen[numbers]
             epoch += 1
 
     def is_long(self, pieces: np.ndarray) -> bool:
@@ -80,22 +79,16 @@ def real_positions(batch: Batch) -> int:
 
 def ours(data: Data, spec: str, kind: str = "transformer", encoder: str = "causal", long: bool = False) -> Step:
     """The training step of this package."""
-    machine.keep_memory()
-    torch.manual_seed(1)
-    settings = config.load(data.folder / "config.toml", [f"model.kind={kind}", f"model.encoder={encoder}"])
-    model = api.build_model(settings, data.source, data.target).train()
-    optimizer = optim.build(model, settings.train)
-    scaler = torch.amp.GradScaler("cpu", enabled=False)
-    reads = policy(spec)
-    batches = data.batches(data.is_long if long else None)
-    rng = random.Random(1)
+    changes = [f"policy={spec}", f"model.kind={kind}", f"model.encoder={encoder}"]
+    settings = config.load(data.folder / "config.toml", [*changes, f"train.threads={torch.get_num_threads()}"])
+    trainer = Trainer(settings, data.folder, prepare(settings, data.folder, print))
+    batches = data.numbers(data.is_long if long else None)
 
     def step() -> int:
-        batch = next(batches)
-        loss = loss_of(model, batch, reading(reads, batch, rng), settings.train.smoothing)
-        (loss.smoothed / loss.positions).backward()
-        optim.step(optimizer, model, 1e-4, 1.0, scaler)
-        return real_positions(batch)
+        trainer.position.step += 1
+        some = trainer.batches(data.encoded, next(batches))
+        trainer.update(some)
+        return sum(real_positions(batch) for batch in some)
 
     return step
 

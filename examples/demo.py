@@ -1,64 +1,83 @@
-"""What `make demo` runs: train the toy task in about a minute, then translate live, one word behind the speaker."""
+"""What `make demo` runs: the shipped models listen to real sentences, and several latencies speak side by side.
+
+Time runs downwards. Each line is one source word that was heard, and beside it what each listener is told at that
+moment: k = 1 follows one word behind, k = 3 three words, and so on. Nothing that was said is ever taken back.
+"""
 
 from __future__ import annotations
 
+import argparse
 import sys
+import textwrap
 import time
-from pathlib import Path
 
 import stacl
-from stacl.__main__ import main
-from stacl.corpora.base import corpus
-from stacl.view import TerminalView
+from stacl import pretrained
+from stacl.view import columns
 
-RUN = Path("runs/demo")
-PACE = 0.35  # seconds a word: a calm speaker
+LATENCIES = (1, 3, 7)
+PACE = 0.3  # seconds a word: a brisk speaker
+WIDTHS = (16, 24, 24, 32)
+SENTENCES = {
+    "de-en": [
+        "Ein kleiner Hund rennt mit einem roten Ball im Mund über die Wiese.",
+        "Ich habe gestern im Park eine alte Freundin getroffen.",
+        "Der Präsident hat am Montag in Berlin mit der Kanzlerin gesprochen.",
+    ],
+    "zh-en": [
+        "一个男人坐在公园的长椅上看报纸。",
+        "我昨天在公园里遇到了一个老朋友。",
+        "布什总统在莫斯科与普京会晤。",
+    ],
+}
 
 
-def train() -> None:
-    if (RUN / "model.safetensors").exists():
-        print(f"The toy model in {RUN} is trained already.\n")
-        return
-    print("Training a small Transformer to repeat made-up words, always one word behind the speaker (wait-1).")
-    print("It never sees a word before it is said. About a minute:\n")
-    code = main(["train", "configs/toy.toml", "--out", str(RUN), *(["--resume"] if RUN.exists() else [])])
-    if code:
-        sys.exit(code)
+def interpret(translator: stacl.Translator, sentence: str, pace: float) -> None:
+    """One sentence, heard by all listeners at once."""
+    listeners = [translator.stream(f"wait-k:{k}") for k in LATENCIES]
+    row(translator.source_language.name, *(f"k = {k}" for k in LATENCIES), style="\x1b[2m")
+    for word in [*translator.source_language.split(sentence), None]:
+        time.sleep(pace if word is not None else 0)
+        said = [listener.close() if word is None else listener.read(word) for listener in listeners]
+        row(word or "", *(translator.target_language.join(one.text for one in some) for some in said))
+    print()
+    for k, listener in zip(LATENCIES, listeners, strict=True):
+        behind = stacl.latency(listener.trace)["AL"]
+        print(f"  k = {k}   {behind:4.1f} words behind   {translator.target_language.join(listener.trace.target)}")
+    print(f"  all heard first          {translator.translate(sentence, 'full')}\n")
 
 
-def interpret(translator: stacl.Translator, sentence: str) -> None:
-    """Hear a sentence word by word, say what may be said."""
-    live = translator.stream("wait-k:1")
-    view = TerminalView(translator.source_language, translator.target_language) if sys.stdout.isatty() else None
-    for word in [*sentence.split(), None]:
-        if word is not None:
-            time.sleep(PACE)
-        said = [written.text for written in (live.close() if word is None else live.read(word))]
-        if view:
-            if word is not None:
-                view.heard(word)
-            for text in said:
-                view.said(text)
-        else:
-            print(f"  heard {word or '(the end)':<12} said {' '.join(said)}", flush=True)
-    if view:
-        view.end()
-    latency = stacl.latency(live.trace)
-    print(f"  path {live.trace.actions()}   average lagging {latency['AL']:.2f} words\n")
+def row(*cells: str, style: str = "") -> None:
+    """One line of time; what does not fit into a column goes on below it."""
+    wrapped = [textwrap.wrap(cell, width - 2) or [""] for cell, width in zip(cells, WIDTHS, strict=True)]
+    for number in range(max(map(len, wrapped))):
+        parts = [lines[number] if number < len(lines) else "" for lines in wrapped]
+        line = "".join(part + " " * (width - columns(part)) for part, width in zip(parts, WIDTHS, strict=True))
+        coloured = style and sys.stdout.isatty()
+        print(f"  {style}{line.rstrip()}\x1b[0m" if coloured else f"  {line}".rstrip(), flush=True)
 
 
 def tell_more() -> None:
     print("What to try next:")
-    print("  .venv/bin/stacl translate runs/demo            type the words above; each is repeated at its space")
-    print("  .venv/bin/stacl show wait-k:3,ratio=1.25       draw a reading policy")
-    print("  .venv/bin/stacl train configs/multi30k-de-en.toml --set data.root=FOLDER    a real one, German to English")
-    print("  .venv/bin/stacl --help                         everything else")
+    print("  .venv/bin/stacl translate de-en               type German, and watch English follow")
+    print("  .venv/bin/stacl translate zh-en --policy wait-k:5     Chinese, five words behind")
+    print("  .venv/bin/stacl serve                         the same on a web page, with a latency slider")
+    print("  .venv/bin/stacl models                        what is shipped, how good it is, what it is bad at")
+    print("  .venv/bin/stacl --help                        train, evaluate, score, plot ...")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--pace", type=float, default=PACE, metavar="SECONDS", help=f"between two words ({PACE})")
+    pace = parser.parse_args().pace
+    for name, sentences in SENTENCES.items():
+        if name in pretrained.names():
+            translator = stacl.load(name)
+            print(f"{translator.source_language.name} to {translator.target_language.name}\n")
+            for sentence in sentences:
+                interpret(translator, sentence, pace)
+    tell_more()
 
 
 if __name__ == "__main__":
-    train()
-    print("Now it listens:\n")
-    loaded = stacl.load(RUN)
-    for source, _ in list(corpus("copy").open("test"))[:3]:
-        interpret(loaded, source)
-    tell_more()
+    main()

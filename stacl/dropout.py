@@ -1,11 +1,18 @@
 """Dropout whose random numbers cost little.
 
 torch draws its CPU dropout number by number, about 13 ns each: a tenth of a training step. Here 16 random
-bits a number come from numpy's SFC64, ten times faster. Its seed is drawn from torch's own generator, so
-`torch.manual_seed` decides everything, as it would with `nn.Dropout`. On a GPU torch's own dropout is used.
+bits a number come from numpy's SFC64, ten times faster. On a GPU torch's own dropout is used.
+
+Within `seeded` the seed decides everything, also while other threads draw for themselves; elsewhere
+`torch.manual_seed` does, as it would with `nn.Dropout`.
 """
 
 from __future__ import annotations
+
+import contextlib
+import random
+import threading
+from collections.abc import Iterator
 
 import numpy as np
 import torch
@@ -13,14 +20,31 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 _LEVELS = 1 << 16
+_own = threading.local()  # .seeds: what this thread draws its seeds from
+
+
+@contextlib.contextmanager
+def seeded(seed: int) -> Iterator[None]:
+    """Inside, this thread's dropout follows from the seed; a GPU's generator is set to it too."""
+    if torch.cuda.is_available():
+        torch.cuda.manual_seed(seed)
+    _own.seeds = random.Random(seed)
+    try:
+        yield
+    finally:
+        _own.seeds = None
+
+
+def _seed() -> int:
+    seeds = getattr(_own, "seeds", None)
+    return seeds.getrandbits(63) if seeds else int(torch.empty((), dtype=torch.int64).random_())
 
 
 def keep_mask(shape: tuple[int, ...], rate: float, dtype: torch.dtype = torch.float32) -> Tensor:
     """0 where a value is dropped, and what makes up for it elsewhere, so that the mean stays. On the CPU."""
     dropped = min(_LEVELS - 1, round(rate * _LEVELS))  # of all levels
     count = int(np.prod(shape))
-    seed = int(torch.empty((), dtype=torch.int64).random_())
-    words = np.random.SFC64(seed).random_raw((count + 3) // 4)
+    words = np.random.SFC64(_seed()).random_raw((count + 3) // 4)
     drawn = words.view(np.uint16)[:count]
     kept = np.multiply(drawn >= dropped, np.float32(_LEVELS / (_LEVELS - dropped)), dtype=np.float32)
     return torch.from_numpy(kept).view(shape).to(dtype)

@@ -14,7 +14,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
+from torch import Tensor
 
 from stacl import api, checkpoint, machine, optim
 from stacl.atomic import write_atomically
@@ -22,6 +24,7 @@ from stacl.batches import Batch, Encoded, collate, epoch_batches
 from stacl.config import Config
 from stacl.console import Progress, duration
 from stacl.distributed import Nobody, World
+from stacl.dropout import seeded
 from stacl.errors import UserError
 from stacl.loss import loss_of
 from stacl.masks import reading
@@ -29,6 +32,7 @@ from stacl.models.base import Model
 from stacl.policies.base import policy
 from stacl.prepare import Prepared
 from stacl.progress import Clock, Log, Position, Tally
+from stacl.shares import Shares
 from stacl.validate import Figures, validate
 
 
@@ -42,10 +46,10 @@ class Trainer:
         self.policy = policy(config.policy)
         self.device = choose_device(self.settings.device, self.world.local)
         machine.keep_memory()
-        if self.settings.threads:
-            torch.set_num_threads(self.settings.threads)
+        self.shares = Shares(self.settings.threads, self.settings.budget, self.device)
         torch.manual_seed(self.settings.seed)
         self.model: Model = api.build_model(config, prepared.source, prepared.target).to(self.device)
+        self._parameters = [parameter for parameter in self.model.parameters() if parameter.requires_grad]
         self.optimizer = optim.build(self.model, self.settings)
         self.precision = choose_precision(self.settings.precision, self.device)
         self.scaler = torch.amp.GradScaler(self.device.type, enabled=self.precision is torch.float16)
@@ -78,7 +82,7 @@ class Trainer:
         bar = Progress("step", self._expected_steps(), here.step) if first else Nobody()
         clock = Clock(here)
         for batches in self._updates():
-            self.tally.add(*self._update(batches))
+            self.tally.add(*self.update(batches))
             clock.count(batches)
             bar.update(
                 here.step,
@@ -131,7 +135,7 @@ class Trainer:
             order = epoch_batches(data.lengths, settings.budget, settings.seed, here.epoch)
             while here.batch < len(order):
                 numbers = order[here.batch : here.batch + settings.accumulate]
-                batches = [self._batch(data, own.tolist()) for own in map(self.world.share, numbers) if len(own)]
+                batches = [batch for one in numbers for batch in self.batches(data, one)]
                 here.batch += len(numbers)
                 here.step += 1
                 if here.batch >= len(order):
@@ -140,24 +144,29 @@ class Trainer:
                     break
                 yield batches
 
-    def _batch(self, data: Encoded, numbers: list[int]) -> Batch:
+    def batches(self, data: Encoded, numbers: np.ndarray) -> list[Batch]:
+        """This process's part of these sentences, in as many shares as it has threads."""
+        own = self.world.share(numbers)
+        shares = [own[first :: self.shares.count].tolist() for first in range(self.shares.count)]
         ends = self.prepared.source.ends_word, self.prepared.target.ends_word
-        return collate([data[number] for number in numbers], *ends, self.policy.unit).to(self.device)
+        return [
+            collate([data[number] for number in share], *ends, self.policy.unit).to(self.device)
+            for share in shares
+            if share
+        ]
 
-    def _update(self, batches: list[Batch]) -> tuple[float, int, float]:
+    def update(self, batches: list[Batch]) -> tuple[float, int, float]:
         """One step of Adam over some batches; (summed surprise, target positions, norm of the gradient)."""
         step = self.position.step
-        rng = random.Random(self.world.seed(f"{self.settings.seed} {step}"))
-        torch.manual_seed(rng.getrandbits(63))
         self.model.train()
         positions = int(self.world.add_up(sum(int(batch.real.sum()) for batch in batches))[0])
+        seeds = (self.world.seed(f"{self.settings.seed} {step} {number}") for number in range(len(batches)))
+        jobs = ((batch, seed, positions) for batch, seed in zip(batches, seeds, strict=True))
         surprise = 0.0
-        for batch in batches:
-            g = reading(self.policy, batch, rng)
-            with self._autocast():
-                loss = loss_of(self.model, batch, g, self.settings.smoothing)
-            self.scaler.scale(loss.smoothed / positions).backward()
-            surprise += float(loss.surprise)
+        for own, gradients in self.shares.map(self._gradients, jobs):
+            surprise += own
+            for parameter, gradient in zip(self._parameters, gradients, strict=True):
+                parameter.grad = gradient if parameter.grad is None else parameter.grad.add_(gradient)
         surprise = self.world.add_up(surprise)[0]
         if not math.isfinite(surprise):
             raise UserError(f"the loss is not finite at step {step}; lower train.rate or raise train.warmup")
@@ -165,6 +174,15 @@ class Trainer:
         rate = optim.rate_at(step, self.settings)
         norm = optim.step(self.optimizer, self.model, rate, self.settings.clip, self.scaler)
         return surprise, positions, norm
+
+    def _gradients(self, job: tuple[Batch, str, int]) -> tuple[float, tuple[Tensor, ...]]:
+        """Of one share: its surprise, and what it adds to the gradient of all `positions`."""
+        batch, seed, positions = job
+        rng = random.Random(seed)
+        with seeded(rng.getrandbits(63)), self._autocast():
+            loss = loss_of(self.model, batch, reading(self.policy, batch, rng), self.settings.smoothing)
+        gradients = torch.autograd.grad(self.scaler.scale(loss.smoothed / positions), self._parameters)
+        return float(loss.surprise), gradients
 
     def _autocast(self) -> contextlib.AbstractContextManager[Any]:
         if self.precision is torch.float32:
@@ -184,7 +202,8 @@ class Trainer:
         weights = checkpoint.average(kept)
         measured = api.build_model(self.config, self.prepared.source, self.prepared.target)
         measured.load_state_dict(weights)
-        figures = validate(measured.to(self.device).eval(), self.prepared, self.config)
+        with self.shares.together():
+            figures = validate(measured.to(self.device).eval(), self.prepared, self.config)
         score = figures.bleu if settings.select == "bleu" and settings.bleu_lines else -figures.loss
         here.since_best += 1
         if score > here.best:

@@ -1,0 +1,71 @@
+"""Measure a shipped model and write the figures into its card, between the marks.
+
+    python -m experiments.card de-en --root FOLDER
+
+Every row is what `stacl evaluate NAME --set SET --root FOLDER --policy ...` prints, greedy, from the shipped weights.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import re
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+from stacl import pretrained
+
+POLICIES = ("wait-k:1", "wait-k:3", "wait-k:5", "wait-k:9", "full")
+DEEN = """
+multi30k/val eval-deen/newstest2013 eval-deen/ted-dev2010 eval-deen/flores-dev
+multi30k/test2016 eval-deen/mixed-test eval-deen/newstest2015 eval-deen/pud
+""".split()
+ZHEN = """
+three-am/val eval-zhen/flores-dev three-am/devtest eval-zhen/mixed-test eval-zhen/newstest2017 eval-zhen/pud
+""".split()
+SETS = {"de-en": DEEN, "en-de": DEEN, "zh-en": ZHEN, "en-zh": ZHEN}
+BEGIN, END = "<!-- figures: python -m experiments.card -->", "<!-- end of figures -->"
+
+
+def measured(name: str, root: str) -> list[dict[str, Any]]:
+    command = [sys.executable, "-m", "stacl", "evaluate", name, "--root", root, "--json"]
+    command += ["--set", *SETS[name], "--policy", *POLICIES]
+    return json.loads(subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout)
+
+
+def table(results: list[dict[str, Any]]) -> str:
+    """A line a set: BLEU at every latency, the lag of each, and what went wrong."""
+    lines = [
+        "| set | " + " | ".join(POLICIES) + " | AL at k = 3 | degenerate |",
+        "|---|" + "--:|" * (len(POLICIES) + 2),
+    ]
+    for name in dict.fromkeys(result["set"] for result in results):
+        rows = {result["policy"]: result for result in results if result["set"] == name}
+        scores = [rows[policy]["scores"] for policy in POLICIES]
+        size = int(re.search(r"\|n:(\d+)\|", rows["full"]["signatures"]["AL"])[1])
+        worst = max(sum(row["degenerate"].values()) for row in rows.values())
+        cells = [f"{score['BLEU']:.1f}" for score in scores] + [f"{scores[1]['AL']:.1f}", f"{worst / size:.1%}"]
+        lines.append(f"| {name} ({size:,}) | " + " | ".join(cells) + " |")
+    signature = results[0]["signatures"]
+    lines += ["", f"BLEU `{signature['BLEU']}`, AL `{re.sub('n:[0-9]+.', '', signature['AL'])}`, greedy."]
+    lines.append("Degenerate: lines that are empty or loop, at the worst of these latencies.")
+    return "\n".join(lines)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("name", choices=SETS)
+    parser.add_argument("--root", required=True, metavar="FOLDER", help="where the data folders lie")
+    args = parser.parse_args()
+    found = table(measured(args.name, args.root))
+    card = pretrained.folder(args.name) / pretrained.CARD
+    text = card.read_text(encoding="utf-8")
+    before, after = text[: text.index(BEGIN) + len(BEGIN)], text[text.index(END) :]
+    Path(card).write_text(f"{before}\n{found}\n{after}", encoding="utf-8")
+    print(found)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,92 @@
+"""A batch on several cores: the same gradient, whoever finishes first."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+import torch
+
+from stacl import config
+from stacl.batches import epoch_batches
+from stacl.dropout import keep_mask, seeded
+from stacl.prepare import Prepared, prepare
+from stacl.shares import Shares
+from stacl.train import Trainer
+from tests.conftest import QUICK
+
+CPU = torch.device("cpu")
+
+
+@pytest.fixture(autouse=True)
+def _threads_as_before():
+    before = torch.get_num_threads()
+    yield
+    torch.set_num_threads(before)
+
+
+@pytest.fixture(scope="module")
+def prepared(tmp_path_factory, toy_config) -> Prepared:
+    return prepare(settings(toy_config), tmp_path_factory.mktemp("shares"), lambda text: None)
+
+
+def settings(toy_config, *changes: str) -> config.Config:
+    return config.load(toy_config, [f"{name}={value}" for name, value in QUICK.items()] + list(changes))
+
+
+def trained(toy_config, prepared: Prepared, folder, threads: int, dropout: float, steps: int = 6) -> Trainer:
+    """With what each update said of itself in `.figures`."""
+    changes = (f"train.threads={threads}", f"model.dropout={dropout}", "train.warmup=1")
+    trainer = Trainer(settings(toy_config, *changes), folder, prepared)
+    trainer.figures = []
+    for numbers in epoch_batches(prepared.train.lengths, 2048, 1, 0)[:steps]:
+        trainer.position.step += 1
+        trainer.figures.append(trainer.update(trainer.batches(prepared.train, numbers)))
+    return trainer
+
+
+def weights(trainer: Trainer) -> torch.Tensor:
+    return torch.cat([parameter.detach().flatten() for parameter in trainer.model.parameters()])
+
+
+def test_two_shares_reach_the_weights_of_one(toy_config, prepared, tmp_path):
+    one, two = (trained(toy_config, prepared, tmp_path, threads, dropout=0.0) for threads in (1, 2))
+    assert (one.shares.count, two.shares.count) == (1, 2)
+    # Surprise, positions and norm of the gradient. (Adam makes full steps of gradients that are mere rounding, so
+    # single weights may differ; their mean does not.)
+    for alone, shared in zip(one.figures, two.figures, strict=True):
+        assert alone == pytest.approx(shared, rel=1e-5)
+    assert (weights(one) - weights(two)).abs().mean() < 1e-6
+
+
+def test_with_dropout_the_same_run_gives_the_same_bits(toy_config, prepared, tmp_path):
+    first, second = (trained(toy_config, prepared, tmp_path, threads=2, dropout=0.3) for _ in range(2))
+    assert torch.equal(weights(first), weights(second))
+
+
+def test_results_come_in_the_order_of_the_jobs():
+    def work(seconds: float) -> float:
+        time.sleep(seconds)
+        return seconds
+
+    assert list(Shares(2, 4096, CPU).map(work, [0.05, 0.0, 0.02])) == [0.05, 0.0, 0.02]
+
+
+@pytest.mark.parametrize(("threads", "budget", "count"), [(1, 4096, 1), (2, 4096, 2), (8, 4096, 4), (4, 1500, 1)])
+def test_a_share_is_worth_a_thread(threads, budget, count):
+    assert Shares(threads, budget, CPU).count == count
+
+
+def test_threads_draw_dropout_for_themselves():
+    def draw(seed: int) -> torch.Tensor:
+        with seeded(seed):
+            masks = []
+            for _ in range(20):
+                masks.append(keep_mask((50,), 0.5))
+                time.sleep(0.001)
+            return torch.stack(masks)
+
+    together = list(Shares(2, 4096, CPU).map(draw, [1, 2]))
+    assert torch.equal(together[0], draw(1))
+    assert torch.equal(together[1], draw(2))
+    assert not torch.equal(together[0], together[1])
