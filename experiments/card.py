@@ -18,13 +18,15 @@ from typing import Any
 from stacl import pretrained
 
 POLICIES = ("wait-k:1", "wait-k:3", "wait-k:5", "wait-k:9", "full")
-DEEN = """
-multi30k/val eval-deen/newstest2013 eval-deen/ted-dev2010 eval-deen/flores-dev
-multi30k/test2016 eval-deen/mixed-test eval-deen/newstest2015 eval-deen/pud
-""".split()
-ZHEN = """
-three-am/val eval-zhen/flores-dev three-am/devtest eval-zhen/mixed-test eval-zhen/newstest2017 eval-zhen/pud
-""".split()
+DEEN = [
+    *(f"multi30k/{split}" for split in ("val", "test2016")),
+    *(f"eval-deen/{split}" for split in ("newstest2013", "ted-dev2010", "flores-dev")),  # to choose by
+    *(f"eval-deen/{split}" for split in ("mixed-test", "newstest2015", "pud")),
+]
+ZHEN = [
+    *(f"three-am/{split}" for split in ("val", "devtest")),
+    *(f"eval-zhen/{split}" for split in ("flores-dev", "mixed-test", "newstest2017", "pud")),
+]
 SETS = {"de-en": DEEN, "en-de": DEEN, "zh-en": ZHEN, "en-zh": ZHEN}
 BEGIN, END = "<!-- figures: python -m experiments.card -->", "<!-- end of figures -->"
 
