@@ -19,15 +19,10 @@ LATENCIES = (1, 3, 7)
 PACE = 0.3  # seconds a word: a brisk speaker
 WIDTHS = (16, 24, 24, 32)
 SENTENCES = {
-    "de-en": [
-        "Ein kleiner Hund rennt mit einem roten Ball im Mund über die Wiese.",
-        "Ich habe gestern im Park eine alte Freundin getroffen.",
-        "Der Präsident hat am Montag in Berlin mit der Kanzlerin gesprochen.",
-    ],
-    "zh-en": [
-        "一个男人坐在公园的长椅上看报纸。",
-        "我昨天在公园里遇到了一个老朋友。",
-        "布什总统在莫斯科与普京会晤。",
+    "captions-de-en": [
+        "Eine Frau in einem gelben Kleid tanzt mit ihren Freunden auf der Straße.",
+        "Ein Mann und zwei Kinder, die am Strand mit einem Hund spielen.",
+        "Zwei Männer, die im Park auf einer Bank sitzen, lesen Zeitung.",
     ],
 }
 
@@ -44,7 +39,7 @@ def interpret(translator: stacl.Translator, sentence: str, pace: float) -> None:
     for k, listener in zip(LATENCIES, listeners, strict=True):
         behind = stacl.latency(listener.trace)["AL"]
         print(f"  k = {k}   {behind:4.1f} words behind   {translator.target_language.join(listener.trace.target)}")
-    print(f"  all heard first          {translator.translate(sentence, 'full')}\n")
+    print(f"  {'all heard first':<28}{translator.translate(sentence, 'full')}\n")
 
 
 def row(*cells: str, style: str = "") -> None:
@@ -59,8 +54,7 @@ def row(*cells: str, style: str = "") -> None:
 
 def tell_more() -> None:
     print("What to try next:")
-    print("  .venv/bin/stacl translate de-en               type German, and watch English follow")
-    print("  .venv/bin/stacl translate zh-en --policy wait-k:5     Chinese, five words behind")
+    print("  .venv/bin/stacl translate --policy wait-k:3   type German, and watch English follow, three words behind")
     print("  .venv/bin/stacl serve                         the same on a web page, with a latency slider")
     print("  .venv/bin/stacl models                        what is shipped, how good it is, what it is bad at")
     print("  .venv/bin/stacl --help                        train, evaluate, score, plot ...")
@@ -71,11 +65,10 @@ def main() -> None:
     parser.add_argument("--pace", type=float, default=PACE, metavar="SECONDS", help=f"between two words ({PACE})")
     pace = parser.parse_args().pace
     for name, sentences in SENTENCES.items():
-        if name in pretrained.names():
-            translator = stacl.load(name)
-            print(f"{translator.source_language.name} to {translator.target_language.name}\n")
-            for sentence in sentences:
-                interpret(translator, sentence, pace)
+        translator = stacl.load(name)
+        print(f"{name}: {pretrained.summary(name)}\n")
+        for sentence in sentences:
+            interpret(translator, sentence, pace)
     tell_more()
 
 

@@ -27,7 +27,8 @@ ZHEN = [
     *(f"three-am/{split}" for split in ("val", "devtest")),
     *(f"eval-zhen/{split}" for split in ("flores-dev", "mixed-test", "newstest2017", "pud")),
 ]
-SETS = {"de-en": DEEN, "en-de": DEEN, "zh-en": ZHEN, "en-zh": ZHEN}
+CAPTIONS = [f"multi30k/{split}" for split in ("val", "test2016", "test2017", "mscoco2017")]
+SETS = {"captions-de-en": CAPTIONS, "de-en": DEEN, "en-de": DEEN, "zh-en": ZHEN, "en-zh": ZHEN}
 BEGIN, END = "<!-- figures: python -m experiments.card -->", "<!-- end of figures -->"
 
 

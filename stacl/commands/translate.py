@@ -4,8 +4,8 @@ A word is taken at its white space, not at the end of the line, and each transla
 output is plain text, one line for each line of the input. On a terminal two lines show the source and, below it, the
 translation with its lag.
 
-  echo "Ein Mann schläft auf dem Sofa." | stacl translate de-en --policy wait-k:3
-  stacl translate zh-en speech.zh --pace 0.4
+  echo "Ein Mann schläft auf dem Sofa." | stacl translate captions-de-en --policy wait-k:3
+  stacl translate captions-de-en speech.de --pace 0.4
   stacl translate runs/multi30k-de-en --trace trace.jsonl < test.de > test.en
 """
 
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 _ERASE = ("\x7f", "\x08")
 _FUNCTION_KEYS = re.compile(r"\x1b(?:\[[0-9;]*[@-~]|O.|)")  # arrows and the like: escape sequences
 _SLOWEST = 3600.0
-DEFAULT_MODEL = "de-en"
+DEFAULT_MODEL = "captions-de-en"
 
 
 def configure(parser: argparse.ArgumentParser) -> None:

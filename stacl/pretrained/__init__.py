@@ -14,7 +14,7 @@ _HOME = Path(__file__).parent
 
 
 def names() -> list[str]:
-    """The shipped models, such as `de-en`."""
+    """The shipped models, such as `captions-de-en`."""
     return sorted(path.parent.name for path in _HOME.glob(f"*/{CARD}"))
 
 

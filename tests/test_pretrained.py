@@ -1,0 +1,84 @@
+"""What is shipped: loads without torch, is what it says, and translates."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+
+import pytest
+
+import stacl
+from stacl import fast, pretrained
+from stacl.__main__ import main
+from stacl.corpora.base import corpus
+from tests.shared_data import shared_data
+
+MEGABYTES = 12  # at the most, each
+
+
+def test_there_is_something():
+    assert "captions-de-en" in pretrained.names()
+
+
+@pytest.mark.parametrize("name", pretrained.names())
+def test_it_is_small_and_its_card_is_whole(name, capsys):
+    folder = pretrained.folder(name)
+    assert sum(path.stat().st_size for path in folder.rglob("*") if path.is_file()) <= MEGABYTES * 1e6
+    assert main(["models", name]) == 0
+    card = capsys.readouterr().out
+    for part in (
+        "Data",
+        "icence",
+        "Recipe",
+        "## Figures",
+        "## What it is bad at",
+        "nrefs:1|case:mixed",
+        "| wait-k:3 |",
+    ):
+        assert part in card, part
+
+
+def test_the_list_names_directions_and_sizes(capsys):
+    assert main(["models"]) == 0
+    assert "captions-de-en German to English" in capsys.readouterr().out
+
+
+def test_it_needs_no_torch():
+    program = (
+        "import sys; sys.modules['torch'] = None\n"
+        "import stacl; print(stacl.load('captions-de-en').translate('Ein Mann schläft.', 'wait-k:1'))"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.startswith("A man ")
+
+
+@pytest.mark.parametrize("name", [fast.WEIGHTS, fast.WRITE])
+def test_a_damaged_file_is_noticed(tmp_path, name):
+    copy = tmp_path / "copy"
+    shutil.copytree(pretrained.folder("captions-de-en"), copy)
+    content = bytearray((copy / fast.FOLDER / name).read_bytes())
+    content[len(content) // 2] ^= 1
+    (copy / fast.FOLDER / name).write_bytes(content)
+    with pytest.raises(stacl.UserError, match="is damaged"):
+        stacl.load(copy)
+
+
+def test_unknown_names_get_a_suggestion(capsys):
+    assert main(["models", "caption-de-en"]) == 2
+    assert "did you mean captions-de-en" in capsys.readouterr().err
+    with pytest.raises(stacl.UserError, match="did you mean captions-de-en"):
+        stacl.load("captions-de-ne")
+
+
+def test_it_translates_as_well_as_its_card_says():
+    """A tenth of test2016 is enough to see that the weights are those that were measured."""
+    import sacrebleu
+
+    pairs = list(corpus("multi30k", "de", "en", shared_data()).open("test2016"))[:100]
+    translator = stacl.load("captions-de-en")
+    for policy, least in (("wait-k:1", 28), ("wait-k:3", 31), ("full", 31)):
+        traces = translator.translate_lines([source for source, _ in pairs], policy)
+        said = [" ".join(trace.target) for trace in traces]
+        assert sacrebleu.corpus_bleu(said, [[target for _, target in pairs]]).score > least
