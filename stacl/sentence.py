@@ -6,8 +6,9 @@ import bisect
 import copy
 import time
 from collections import deque
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -34,7 +35,11 @@ class Written:
 
 
 class Sentence:
-    """Reads and writes as the policy decides. All state of the sentence is here; the weights belong to everybody."""
+    """Reads and writes as the policy decides. All state of the sentence is here; the weights belong to everybody.
+
+    `read`, `close` and `change` return an iterator that computes each word when it is asked for, so that whoever
+    serves many can turn to another in between; it must be run to its end before the next call.
+    """
 
     def __init__(
         self,
@@ -48,7 +53,7 @@ class Sentence:
         self.translator, self.policy, self.number = translator, policy, number
         self._beam, self._early_end = beam, early_end
         self._rules = Rules(translator.target_pieces.ends_word, policy, early_end)
-        self._state = translator.engine.start()
+        self._state: Any = None  # from the first word on: a silent listener needs no memory
         self._hypothesis = Hypothesis()
         self._arrived: deque[list[int]] = deque()  # units that came and were not read yet, each as its pieces
         self._previous = BEGIN
@@ -63,10 +68,11 @@ class Sentence:
         self._begin = time.perf_counter()
         self._computing = 0.0
 
-    def read(self, word: str) -> list[Written]:
+    def read(self, word: str) -> Iterator[Written]:
         """Hear one more source word; the target words that may now be said."""
         if not self._source:
             self._begin = time.perf_counter()  # the clock runs from the first word, not from the silence before it
+            self._state = self.translator.engine.start()
         pieces = list(self.translator.source_pieces.encode_word(word))
         self._source.append(word)
         self._word_ends.append(len(pieces) + (self._word_ends[-1] if self._word_ends else 0))
@@ -74,18 +80,18 @@ class Sentence:
         self._arrived += [pieces] if self.policy.unit == "word" else [[piece] for piece in pieces]
         return self._go_on()
 
-    def close(self) -> list[Written]:
+    def close(self) -> Iterator[Written]:
         """Hear that the source has ended; the rest of the translation."""
         self._arrived.append([END])
         return self._go_on()
 
-    def change(self, policy: Policy) -> list[Written]:
+    def change(self, policy: Policy) -> Iterator[Written]:
         """Go on under another policy; what was said stays. What the new one allows at once is returned."""
         if policy.unit != self.policy.unit:
             raise UserError(f"within a sentence the unit stays {self.policy.unit}; {policy} counts in {policy.unit}")
         self.policy = policy
         self._rules = Rules(self.translator.target_pieces.ends_word, policy, self._early_end)
-        return self._go_on()
+        return self._go_on() if self.begun else iter(())
 
     def copy(self) -> Sentence:
         """Another one that is exactly as far. Engine states are values, so they may be shared."""
@@ -114,14 +120,16 @@ class Sentence:
             compute_seconds=self._computing,
         )
 
-    def _go_on(self) -> list[Written]:
+    def _go_on(self) -> Iterator[Written]:
         """Read and write until the policy wants a unit that has not come yet."""
-        began = time.perf_counter()
-        said = len(self._written)
-        while not self._hypothesis.ended and self._step():
-            pass
-        self._computing += time.perf_counter() - began
-        return self._written[said:]
+        said, busy = len(self._written), True
+        while busy:
+            began = time.perf_counter()
+            busy = not self._hypothesis.ended and self._step()
+            self._computing += time.perf_counter() - began
+            while said < len(self._written):
+                said += 1
+                yield self._written[said - 1]
 
     def _step(self) -> bool:
         """One READ or one piece written; False if the next thing to do is to wait for the speaker."""

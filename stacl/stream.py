@@ -5,21 +5,50 @@ from __future__ import annotations
 import asyncio
 import copy
 from collections import deque
-from collections.abc import AsyncIterable, AsyncIterator, Callable
+from collections.abc import AsyncIterable, AsyncIterator, Callable, Iterable, Iterator
 from types import TracebackType
 from typing import TYPE_CHECKING
 
 from stacl.errors import UserError
+from stacl.languages import Language
 from stacl.policies.base import Policy, policy
-from stacl.segment import SENTENCE_END, Segmenter
+from stacl.segment import SENTENCE_END, Item, Segmenter
 from stacl.sentence import Sentence, Written
 from stacl.trace import Trace
-from stacl.words import LINE_END, WordReader
+from stacl.words import LINE_END, Event, WordReader
 
 if TYPE_CHECKING:
     from stacl.api import Translator
 
 KEPT_TRACES = 100  # of finished sentences; `on_trace` gets every one, so that hours of speech need no memory
+
+
+class Source:
+    """Arriving text -> words and the ends of sentences, cut once for everybody who listens to it."""
+
+    def __init__(self, language: Language, segment: bool) -> None:
+        self._reader = WordReader(language)
+        self._segmenter = Segmenter(language) if segment else None
+
+    def feed(self, chunk: str | bytes) -> list[Item]:
+        """What raw text finishes; a line feed ends a sentence."""
+        return self._items(self._reader.feed(chunk))
+
+    def word(self, word: str) -> list[Item]:
+        """A word that somebody else has cut."""
+        return self._segmenter.feed(word) if self._segmenter else [word]
+
+    def end(self) -> list[Item]:
+        if self._segmenter:
+            self._segmenter.end()
+        return [SENTENCE_END]
+
+    def close(self) -> list[Item]:
+        """The rest."""
+        return self._items(self._reader.close()) + self.end()
+
+    def _items(self, events: Iterable[Event]) -> list[Item]:
+        return [item for event in events for item in (self.end() if event is LINE_END else self.word(event))]
 
 
 class Session:
@@ -49,8 +78,7 @@ class Session:
         self.policy = reading.settled()
         self.traces: deque[Trace] = deque(maxlen=KEPT_TRACES)
         self._beam, self._early_end, self._on_trace = beam, early_end, on_trace
-        self._segmenter = Segmenter(translator.source_language) if segment else None
-        self._reader = WordReader(translator.source_language)
+        self._source = Source(translator.source_language, segment)
         self._closed = False
         self._sentence = self._begin(0)
 
@@ -64,42 +92,36 @@ class Session:
 
     def read(self, word: str) -> list[Written]:
         """Hear one more source word; the target words that may now be said."""
-        self._check_open()
-        if not self._segmenter:
-            return self._sentence.read(word)
-        said: list[Written] = []
-        for item in self._segmenter.feed(word):
-            said += self._finish() if item is SENTENCE_END else self._sentence.read(item)
-        return said
+        return self._follow(self._source.word(word))
 
     def feed(self, chunk: str | bytes) -> list[Written]:
         """Hear text as it arrives; a chunk may end inside a word, or inside a character."""
-        self._check_open()
-        said: list[Written] = []
-        for event in self._reader.feed(chunk):
-            said += self.end() if event is LINE_END else self.read(event)
-        return said
+        return self._follow(self._source.feed(chunk))
 
     def end(self) -> list[Written]:
         """Hear that the sentence has ended; its rest. The session goes on with the next."""
-        self._check_open()
-        if self._segmenter:
-            self._segmenter.end()
-        return self._finish()
+        return self._follow(self._source.end())
 
     def close(self) -> list[Written]:
         """Hear that the source has ended; the rest of the translation."""
         if self._closed:
             return []
-        said: list[Written] = []
-        for event in self._reader.close():
-            said += [] if event is LINE_END else self.read(event)
-        said += self.end()
+        said = self._follow(self._source.close())
         self._closed = True
         return said
 
+    def hear(self, item: Item) -> Iterator[Written]:
+        """Hear a word, or the end of a sentence, of a `Source` that others hear too. Each target word is computed when
+        it is asked for; the iterator must be run to its end before the session is used again."""
+        self._check_open()
+        return self._finish() if item is SENTENCE_END else self._sentence.read(item)
+
     def change(self, reading: str | Policy) -> list[Written]:
         """Go on under another policy, from the next word on: the listener moves the latency slider."""
+        return list(self.turn_to(reading))
+
+    def turn_to(self, reading: str | Policy) -> Iterator[Written]:
+        """`change` with each target word computed when it is asked for, as in `hear`."""
         self._check_open()
         wanted = policy(reading).settled()
         said = self._sentence.change(wanted)
@@ -110,7 +132,7 @@ class Session:
         """Another session that is exactly as far as this one, and goes its own way from here."""
         twin = copy.copy(self)
         twin._sentence = self._sentence.copy()
-        twin._segmenter, twin._reader = copy.deepcopy((self._segmenter, self._reader))
+        twin._source = copy.deepcopy(self._source)
         twin.traces = self.traces.copy()
         return twin
 
@@ -119,15 +141,18 @@ class Session:
         """Of the present sentence, or of the last one if none has begun since."""
         return self.traces[-1] if self.traces and not self._sentence.begun else self._sentence.trace
 
-    def _finish(self) -> list[Written]:
+    def _follow(self, items: list[Item]) -> list[Written]:
+        self._check_open()
+        return [written for item in items for written in self.hear(item)]
+
+    def _finish(self) -> Iterator[Written]:
         if not self._sentence.begun:
-            return []
-        said = self._sentence.close()
+            return
+        yield from self._sentence.close()
         self.traces.append(self._sentence.trace)
         if self._on_trace:
             self._on_trace(self.traces[-1])
         self._sentence = self._begin(self._sentence.number + 1)
-        return said
 
     def _begin(self, number: int) -> Sentence:
         return Sentence(self.translator, self.policy, beam=self._beam, early_end=self._early_end, number=number)

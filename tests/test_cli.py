@@ -96,7 +96,7 @@ def test_help_names_every_verb(capsys):
             "stacl show: unknown option --tgd; did you mean --tgt? (see stacl show --help)",
         ),
         (["show", "full", "--src", "many"], "stacl show: argument --src: invalid int value: 'many'"),
-        (["translate"], "stacl translate: the following arguments are required: MODEL"),
+        (["evaluate"], "stacl evaluate: the following arguments are required: MODEL"),
     ],
 )
 def test_wrong_usage_is_one_line(arguments, message, capsys):

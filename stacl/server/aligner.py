@@ -1,0 +1,92 @@
+"""Alignments, which take far longer than words: computed behind the words, and nobody waits for them."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from stacl.server import journal
+from stacl.server.events import Event, segment_members
+from stacl.server.worker import Scheduler
+from stacl.trace import Trace
+
+if TYPE_CHECKING:
+    from stacl.api import Translator
+
+_AHEAD = 4  # sentences of a session that wait; then the session waits for them
+_LONGEST = 100  # words: the work grows with the square of a sentence's length
+
+
+class Finished(NamedTuple):
+    """A sentence that was said to its end."""
+
+    place: dict[str, Any]  # its track and number
+    trace: Trace
+
+
+class Aligner:
+    """The finished sentences of one session, on their way to being told: a job of the background scheduler.
+
+    `tell` takes the event of a sentence; `go_on` is called when there is one sentence less to wait for.
+    """
+
+    def __init__(
+        self,
+        translator: Translator,
+        scheduler: Scheduler,
+        tell: Callable[[Event], None],
+        go_on: Callable[[], None],
+    ) -> None:
+        self._translator, self._scheduler = translator, scheduler
+        self._tell, self._go_on = tell, go_on
+        self._coming: deque[Finished] = deque()  # whose words were not told yet
+        self._queue: deque[Finished] = deque()
+
+    def add(self, finished: Finished) -> None:
+        self._coming.append(finished)
+
+    def words_told(self) -> None:
+        """The words of all sentences so far are on their way to the client: their alignments may follow."""
+        while self._coming:
+            self._queue.append(self._coming[0])
+            self._coming.popleft()  # after it was queued: at no moment is it nowhere
+            self._scheduler.wake(self)
+
+    @property
+    def pending(self) -> bool:
+        return bool(self._coming or self._queue)
+
+    @property
+    def busy(self) -> bool:
+        """Whether the session should rather wait before it ends another sentence."""
+        return len(self._coming) + len(self._queue) >= _AHEAD
+
+    def cancel(self) -> None:
+        self._coming.clear()
+        self._queue.clear()
+
+    def turn(self, until: float) -> bool:
+        try:
+            place, trace = self._queue[0]
+        except IndexError:  # cancelled
+            return False
+        members = place | segment_members(trace) | {"alignment": self._alignment(trace)}
+        # Told before it leaves the queue: who finds the queue empty may say that all was told.
+        self._tell(Event.of("segment", members))
+        if self._queue:
+            self._queue.popleft()
+        self._go_on()
+        return bool(self._queue)
+
+    def _alignment(self, trace: Trace) -> tuple[int | None, ...]:
+        from stacl.align import alignment
+
+        unknown = (None,) * len(trace.target)
+        if max(len(trace.source), len(trace.target)) > _LONGEST:
+            return unknown
+        try:
+            return alignment(self._translator, trace.source, trace.target)
+        except Exception as error:
+            journal.failed("an alignment", error)
+            return unknown

@@ -1,0 +1,99 @@
+"""What a session has to say: numbered messages, the latest kept for a client that comes back."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections import deque
+from collections.abc import Iterable
+from typing import Any, NamedTuple
+
+from stacl.metrics import latency
+from stacl.server.limits import Limits
+from stacl.server.protocol import Refusal
+from stacl.trace import Trace
+
+
+class Event(NamedTuple):
+    """A message without its number, which it gets when it is put in line."""
+
+    kind: str
+    body: str  # the other members of the JSON object, each after a comma
+    arrived: float | None = None  # of a word: when the message that allowed it came
+
+    @classmethod
+    def of(cls, kind: str, members: dict[str, Any], arrived: float | None = None) -> Event:
+        return cls(kind, f", {json.dumps(members)[1:-1]}" if members else "", arrived)
+
+    def text(self, number: int, now: float) -> str:
+        waited = "" if self.arrived is None else f', "waited": {now - self.arrived:.4f}'
+        return f'{{"type": "{self.kind}", "n": {number}{self.body}{waited}}}'
+
+
+def segment_members(trace: Trace) -> dict[str, Any]:
+    """What is told of a finished sentence."""
+    return {
+        "policy": trace.policy,
+        "source": trace.source,
+        "target": trace.target,
+        "delays": trace.delays,
+        "read_times": [round(time, 4) for time in trace.read_times],
+        "write_times": [round(time, 4) for time in trace.write_times],
+        "latency": {name: _number(value) for name, value in latency(trace).items()},
+    }
+
+
+def _number(value: float | None) -> float | None:
+    """JSON knows no infinity."""
+    return round(value, 4) if value is not None and math.isfinite(value) else None
+
+
+class EventLog:
+    """The latest events of a session, numbered from 1. What was not sent yet is never dropped."""
+
+    def __init__(self, limits: Limits) -> None:
+        self._limits = limits
+        self._kept: deque[Event] = deque()
+        self._size = 0
+        self.last = 0  # the number of the newest event
+        self.sent = 0  # of the newest that went to the client
+
+    def extend(self, events: Iterable[Event]) -> None:
+        for event in events:
+            self._kept.append(event)
+            self._size += len(event.body)
+            self.last += 1
+        while self.first <= self.sent and self._too_many():
+            self._drop()
+
+    @property
+    def first(self) -> int:
+        """The number of the oldest event that is kept."""
+        return self.last - len(self._kept) + 1
+
+    @property
+    def unsent(self) -> int:
+        return self.last - self.sent
+
+    def next(self) -> tuple[int, Event]:
+        """The next to send, and its number."""
+        number = self.sent + 1
+        return number, self._kept[number - self.first]
+
+    def rewind(self, received: int) -> None:
+        """The client has these and nothing later: the rest will be sent again."""
+        if received > self.sent:
+            raise Refusal("bad-message", f"received is {received}, but only {self.sent} messages were sent")
+        if received < self.first - 1:
+            raise Refusal(
+                "lost", f"messages from {received + 1} on are wanted, but only those from {self.first} on are kept"
+            )
+        while self.first <= received:
+            self._drop()
+        self.sent = received
+
+    def _too_many(self) -> bool:
+        return len(self._kept) > self._limits.kept_events or self._size > self._limits.kept_bytes
+
+    def _drop(self) -> None:
+        self._size -= len(self._kept.popleft().body)

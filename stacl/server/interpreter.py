@@ -1,0 +1,100 @@
+"""The half of a session that computes, on the threads of the workers."""
+
+from __future__ import annotations
+
+import time
+from collections import deque
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from stacl.errors import UserError
+from stacl.server import journal
+from stacl.server.events import Event
+from stacl.server.protocol import Command, Refusal, Text
+from stacl.server.tracks import Pause, Step, Tracks
+
+
+class Order(NamedTuple):
+    """A command in line."""
+
+    command: Command
+    arrived: float
+
+    @property
+    def size(self) -> int:
+        """What it counts for in a queue that must not grow too long."""
+        return 1 + (len(self.command.text) if isinstance(self.command, Text) else 0)
+
+
+@dataclass
+class Report:
+    """What one turn brought about."""
+
+    events: list[Event] = field(default_factory=list)
+    refusals: list[Refusal] = field(default_factory=list)
+    done: int = 0  # the size of the orders that were finished
+
+    def __bool__(self) -> bool:
+        return bool(self.events or self.refusals or self.done)
+
+
+class Interpreter:
+    """A job of the scheduler: `add` may be called while `turn` runs, and `turn` runs on one thread at a time."""
+
+    def __init__(self, tracks: Tracks, report: Callable[[Report], None]) -> None:
+        self.blocked = False  # the client must read before more is computed for it
+        self._report = report
+        self._orders: deque[Order] = deque()
+        self._tracks: Tracks | None = tracks
+        self._order: Order | None = None
+        self._steps: Iterator[Step] = iter(())
+
+    def add(self, order: Order) -> None:
+        self._orders.append(order)
+
+    def cancel(self) -> None:
+        """Nobody will come back: forget everything."""
+        self._tracks = None
+
+    def turn(self, until: float) -> bool:
+        report, more = Report(), True
+        while more and not self.blocked and time.perf_counter() < until:
+            try:
+                more = self._step(report)
+            except UserError as error:
+                report.refusals.append(Refusal("bad-policy", str(error)))
+                self._finish(report)
+            except Exception as error:
+                journal.failed("a session", error)
+                report.refusals.append(Refusal("internal", "the server has failed here; start a new session", True))
+                self.cancel()
+        if report:
+            self._report(report)
+        if self._tracks:
+            self._tracks.told()
+        return more and not self.blocked
+
+    def _step(self, report: Report) -> bool:
+        """One step; False if there is nothing to do for now."""
+        tracks = self._tracks
+        if tracks is None:
+            self._orders.clear()
+            self._order, self._steps = None, iter(())
+            return False
+        if self._order is None:
+            if not self._orders:
+                return False
+            self._order = self._orders.popleft()
+            self._steps = tracks.run(*self._order)
+        step = next(self._steps, None)
+        if step is None:
+            self._finish(report)
+        elif isinstance(step, Event):
+            report.events.append(step)
+        return step is not Pause.WAIT
+
+    def _finish(self, report: Report) -> None:
+        assert self._order is not None
+        report.done += self._order.size
+        self._order, self._steps = None, iter(())

@@ -1,0 +1,37 @@
+"""What the server writes down: never what a user said, nor a token, nor the key of a session."""
+
+from __future__ import annotations
+
+import logging
+import traceback
+
+log = logging.getLogger("stacl.server")
+
+
+def place(error: BaseException) -> str:
+    """The type of an error and where it happened. Its message is left out: it may quote somebody."""
+    frames = traceback.extract_tb(error.__traceback__)
+    return type(error).__name__ + (f" at {frames[-1].filename}:{frames[-1].lineno}" if frames else "")
+
+
+def failed(what: str, error: BaseException) -> None:
+    log.error("%s failed: %s", what, place(error))
+
+
+class Formatter(logging.Formatter):
+    """One line a record, whoever made it: of an error only its place."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        error = record.exc_info[1] if record.exc_info else None
+        line = f"stacl serve: {record.getMessage().strip()}"
+        return f"{line}: {place(error)}" if error else line
+
+
+def configure() -> None:
+    """Warnings and errors, ours and those of the web server, to stderr."""
+    handler = logging.StreamHandler()
+    handler.setFormatter(Formatter())
+    for name in ("stacl.server", "uvicorn", "asyncio"):
+        logger = logging.getLogger(name)
+        logger.handlers, logger.propagate = [handler], False
+        logger.setLevel(logging.WARNING)

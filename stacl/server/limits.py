@@ -1,0 +1,69 @@
+"""How much one client, and all of them together, may ask for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field, fields
+from typing import Any
+
+from stacl.errors import UserError, suggest
+
+
+def _limit(default: float, sentence: str) -> Any:
+    return field(default=default, metadata={"doc": sentence})
+
+
+@dataclass(frozen=True)
+class Limits:
+    """Every bound with its default and a sentence. `--limit NAME=N` sets one."""
+
+    sessions: int = _limit(500, "sessions, those that wait for their client to come back counted")
+    connections: int = _limit(1000, "open connections of any kind; more are cut off at once")
+    tracks: int = _limit(8, "policies side by side in one session")
+    idle_seconds: float = _limit(300.0, "a session that hears nothing for so long is ended")
+    resume_seconds: float = _limit(60.0, "how long a session waits for its client to come back")
+    start_seconds: float = _limit(10.0, "a connection that has not asked for anything by then is closed")
+    stall_seconds: float = _limit(30.0, "a client that does not read for so long is cut off; it may resume")
+    drain_seconds: float = _limit(10.0, "at the end of the server: time to finish what is due")
+    message_bytes: int = _limit(65_536, "longest message")
+    messages_per_second: float = _limit(100.0, "messages of one connection, in the long run")
+    message_burst: int = _limit(200, "messages of one connection at once")
+    queued_characters: int = _limit(65_536, "text taken and not yet translated; beyond it no more is read")
+    sentence_words: int = _limit(400, "without `segment`, a sentence is ended after so many words")
+    unsent_events: int = _limit(1000, "messages waiting for a slow client; beyond it no more is computed for it")
+    kept_events: int = _limit(5000, "latest messages kept for a client that comes back")
+    kept_bytes: int = _limit(524_288, "their size together")
+    request_bytes: int = _limit(102_400, "longest body of a request to /translate")
+    requests: int = _limit(16, "requests to /translate at the same time")
+
+    def told(self) -> dict[str, float]:
+        """What a client should know to stay within the limits."""
+        names = "message_bytes messages_per_second message_burst tracks sentence_words idle_seconds resume_seconds"
+        return {name: getattr(self, name) for name in names.split()}
+
+    @classmethod
+    def parse(cls, changes: Iterable[str]) -> Limits:
+        """From NAME=NUMBER, as the command line has them.
+
+        >>> Limits.parse(["sessions=20", "idle_seconds=0.5"]).sessions
+        20
+        """
+        kinds: dict[str, Any] = {item.name: type(item.default) for item in fields(cls)}
+        values: dict[str, Any] = {}
+        for change in changes:
+            name, _, number = change.partition("=")
+            if name not in kinds:
+                raise UserError(f"no limit is called {name!r}{suggest(name, kinds)}")
+            try:
+                values[name] = kinds[name](number)
+            except ValueError:
+                values[name] = 0
+            if not 0 < values[name] < float("inf"):
+                needed = "a whole number" if kinds[name] is int else "a number"
+                raise UserError(f"--limit {name}=N needs {needed} above 0, not {number!r}")
+        return cls(**values)
+
+
+def describe() -> str:
+    """All limits, for the help page."""
+    return "\n".join(f"  {f'{item.name}={item.default:g}':<26} {item.metadata['doc']}" for item in fields(Limits))

@@ -1,0 +1,74 @@
+"""A whole text, translated at once: the work behind `/translate`, a job of the background scheduler."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from stacl.policies.base import Policy
+from stacl.server.events import segment_members
+from stacl.server.tracks import slices
+from stacl.stream import Source
+from stacl.trace import Trace
+
+if TYPE_CHECKING:
+    from stacl.api import Translator
+
+
+class Translation:
+    """`await result` is the answer; `cancel` when nobody waits for it any more."""
+
+    def __init__(self, translator: Translator, policy: Policy, text: str, *, beam: int, segment: bool) -> None:
+        self._language = translator.target_language
+        self._source = Source(translator.source_language, segment)
+        self._session = translator.stream(policy, beam=beam, on_trace=self._keep)
+        self._segments: list[dict[str, Any]] = []
+        self._lines: list[str] = []
+        self._cancelled = False
+        self._steps = self._translate(text)
+        self._loop = asyncio.get_running_loop()
+        self.result: asyncio.Future[dict[str, Any]] = self._loop.create_future()
+
+    def cancel(self) -> None:
+        self._cancelled = True
+
+    def turn(self, until: float) -> bool:
+        try:
+            while not self._cancelled and time.perf_counter() < until:
+                next(self._steps)
+            return not self._cancelled
+        except StopIteration:
+            found = {"translation": "\n".join(self._lines), "segments": self._segments}
+            self._loop.call_soon_threadsafe(self._settle, found)
+        except Exception as error:
+            self._loop.call_soon_threadsafe(self._settle, error)
+        return False
+
+    def _translate(self, text: str) -> Iterator[None]:
+        """Line by line, as `stacl translate` does; a step a word."""
+        for line in text.split("\n"):
+            words: list[str] = []
+            for part in slices(line + "\n"):
+                for item in self._source.feed(part):
+                    for word in self._session.hear(item):
+                        words.append(word.text)
+                        yield
+                yield
+            self._lines.append(self._language.join(words))
+
+    def _keep(self, trace: Trace) -> None:
+        # The text came at once: when it was read and written tells nothing.
+        told = segment_members(replace(trace, read_times=(), write_times=(), compute_seconds=0.0))
+        del told["read_times"], told["write_times"]
+        self._segments.append(told)
+
+    def _settle(self, outcome: dict[str, Any] | Exception) -> None:
+        if self.result.done():
+            return
+        if isinstance(outcome, Exception):
+            self.result.set_exception(outcome)
+        else:
+            self.result.set_result(outcome)

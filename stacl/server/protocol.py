@@ -1,0 +1,163 @@
+"""The messages of docs/api.md: what a client sends, checked, as small typed values; and how it is refused."""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import dataclass
+from typing import Any
+
+from stacl import fields, plugins
+from stacl.errors import UserError, suggest
+from stacl.policies.base import Policy, policy
+
+_LONGEST_QUOTE = 300  # characters of an answer that quotes what came
+_LONGEST_POLICY = 100
+# A power of ten is the one short way to write a number that takes for ever to compute with.
+_POWER = re.compile(r"\d[eE]")
+# What is said when a connection is closed for a reason of this name; the others are 1008, a rule was broken.
+_CLOSE_CODES = {"too-large": 1009, "shutdown": 1001, "full": 1013, "internal": 1011, "taken-over": 4001}
+
+
+class Refusal(Exception):  # noqa: N818 (it is told, more often than it is raised)
+    """What the client is told. After a fatal one its connection is closed."""
+
+    def __init__(self, code: str, message: str, fatal: bool = False) -> None:
+        super().__init__(code)
+        self.code, self.fatal = code, fatal
+        self.message = message if len(message) <= _LONGEST_QUOTE else f"{message[:_LONGEST_QUOTE]}..."
+
+    @property
+    def close_code(self) -> int:
+        return _CLOSE_CODES.get(self.code, 1008)
+
+    def made_fatal(self) -> Refusal:
+        return Refusal(self.code, self.message, fatal=True)
+
+    def text(self) -> str:
+        content = {"type": "error", "code": self.code, "message": self.message, "fatal": self.fatal}
+        return json.dumps(content)
+
+
+@dataclass(frozen=True)
+class Start:
+    model: str | None = None
+    policies: tuple[str, ...] | None = None
+    segment: bool = True
+    align: bool = False
+
+
+@dataclass(frozen=True)
+class Resume:
+    session: str
+    received: int
+
+
+@dataclass(frozen=True)
+class Text:
+    text: str
+
+
+@dataclass(frozen=True)
+class Change:
+    """A track goes on under another policy."""
+
+    track: int
+    policy: Policy
+
+
+@dataclass(frozen=True)
+class End:
+    pass
+
+
+@dataclass(frozen=True)
+class Close:
+    pass
+
+
+Greeting = Start | Resume
+Command = Text | Change | End | Close
+
+_FIELDS: dict[str, tuple[str, ...]] = {
+    "start": ("model", "policies", "segment", "align"),
+    "resume": ("session", "received"),
+    "text": ("seq", "text"),
+    "policy": ("seq", "track", "policy"),
+    "end": ("seq",),
+    "close": ("seq",),
+}
+GREETINGS = ("start", "resume")
+
+
+def decode(text: str) -> dict[str, Any]:
+    """A message as the dictionary that it is."""
+    try:
+        found = json.loads(text)
+    except (ValueError, RecursionError):
+        raise Refusal("bad-message", "expected a JSON object, and this is no JSON") from None
+    if not isinstance(found, dict):
+        raise Refusal("bad-message", f"expected a JSON object, not a {type(found).__name__}")
+    return found
+
+
+def kind_of(found: dict[str, Any]) -> str:
+    """The type of a message, once no field of it is strange."""
+    kind = found.get("type")
+    if not isinstance(kind, str) or kind not in _FIELDS:
+        hint = suggest(kind, _FIELDS) if isinstance(kind, str) else f"; known: {', '.join(_FIELDS)}"
+        raise Refusal("bad-message", f"no message has the type {kind!r}{hint}")
+    strange = found.keys() - {"type", *_FIELDS[kind]}
+    if strange:
+        name = min(strange)
+        raise Refusal("bad-message", f"{kind!r} has no field {name!r}{suggest(name, _FIELDS[kind])}")
+    return kind
+
+
+def greeting(kind: str, found: dict[str, Any]) -> Greeting:
+    """The first message of a connection."""
+    try:
+        if kind == "resume":
+            return Resume(
+                fields.string("session", found.get("session")), fields.whole("received", found.get("received"))
+            )
+        model, policies = found.get("model"), found.get("policies")
+        return Start(
+            None if model is None else fields.string("model", model),
+            None if policies is None else fields.strings("policies", policies),
+            _flag("segment", found.get("segment", True)),
+            _flag("align", found.get("align", False)),
+        )
+    except UserError as error:
+        raise Refusal("bad-message", str(error)) from None
+
+
+def command(kind: str, found: dict[str, Any]) -> Command:
+    """A message of a running session."""
+    try:
+        if kind == "text":
+            return Text(fields.string("text", found.get("text")))
+        if kind == "policy":
+            track = fields.whole("track", found.get("track"))
+            return Change(track, safe_policy(fields.string("policy", found.get("policy"))))
+    except UserError as error:
+        raise Refusal("bad-message", str(error)) from None
+    return End() if kind == "end" else Close()
+
+
+def safe_policy(spec: str) -> Policy:
+    """A policy that a stranger may ask for: a known name. One from a file would run code."""
+    name = spec.strip().partition(":")[0]
+    try:
+        if len(spec) > _LONGEST_POLICY or _POWER.search(spec):
+            raise UserError("expected a policy such as wait-k:3 or wait-k:3,c=0.25, in plain numbers")
+        plugins.check("policies", name)
+        return policy(spec).settled()
+    except UserError as error:
+        raise Refusal("bad-policy", str(error)) from None
+
+
+def _flag(name: str, value: Any) -> bool:
+    if not isinstance(value, bool):
+        raise UserError(f"{name} must be true or false, not {value!r}")
+    return value

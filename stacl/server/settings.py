@@ -1,0 +1,25 @@
+"""How a server is set up."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass, field
+
+from stacl.server.limits import Limits
+
+LOOPBACK = ("localhost", "127.0.0.1", "::1")
+
+
+def default_workers() -> int:
+    """Threads that compute: a core each, but one for the event loop, and no more than it can keep busy."""
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    return max(1, min(4, cores - 1))
+
+
+@dataclass(frozen=True)
+class Settings:
+    limits: Limits = field(default_factory=Limits)
+    token: str | None = None  # what a client must know; None: nothing
+    origins: tuple[str, ...] = ()  # of other web pages that may use the server
+    hosts: tuple[str, ...] | None = LOOPBACK  # names that the server may be called by; None: any
+    workers: int = field(default_factory=default_workers)

@@ -1,0 +1,106 @@
+// Bare captions for an overlay or a second screen: the last lines of one track, on a transparent ground.
+//
+//   ?view=captions                       what a page of this browser shows, its reader's own track
+//   &track=wait-k:5                      another track of that page
+//   &source=type | speech                a session of its own instead, with &model= and &policy=
+//   &size=48 &lines=2 &theme=dark|light  how it looks; &ground=dark|light|none
+
+import { Connection } from "./connection.js";
+import { el, find } from "./dom.js";
+import { spaced, speechCode } from "./languages.js";
+import { Follower } from "./mirror.js";
+import { Sentences } from "./sentences.js";
+import { models } from "./server.js";
+import { address, parameters } from "./settings.js";
+import { available, Speech } from "./speech.js";
+import { Typing } from "./typing.js";
+
+const KEPT = 4; // sentences that stay in the document
+const root = find("#captions-view");
+const text = find("#captions-text");
+const sentences = new Sentences();
+const paragraphs = new Map();
+const on = { started, message };
+
+root.hidden = false;
+root.style.setProperty("--size", `${bounded("size", 48, 10, 400)}px`);
+root.style.setProperty("--lines", bounded("lines", 2, 1, 12));
+root.dataset.ground = parameters.get("ground") ?? "none";
+const source = parameters.get("source");
+if (source === "type" || source === "speech") ownSession(source).catch(({ message }) => tell(message));
+else {
+  new Follower(on);
+  tell("Captions of a stacl page in this browser appear here.");
+}
+
+function bounded(name, otherwise, least, most) {
+  const value = Number(parameters.get(name) ?? otherwise);
+  return Math.min(most, Math.max(least, Number.isFinite(value) ? value : otherwise));
+}
+
+function started(message) {
+  sentences.begin(message);
+  text.lang = message.target;
+}
+
+function message(received) {
+  const sentence = sentences.take(received);
+  if (received.type !== "word" || received.track !== track()) return;
+  tell("");
+  paragraph(sentence.number).append(received.gap, el("span", { class: "word" }, received.text));
+}
+
+/** The number of the track on show: the one with the wanted policy, or the first. */
+function track() {
+  const wanted = parameters.get("track");
+  return Math.max(0, sentences.policies.lastIndexOf(wanted));
+}
+
+function paragraph(number) {
+  if (!paragraphs.has(number)) {
+    const made = el("p");
+    paragraphs.set(number, made);
+    text.append(made);
+    if (paragraphs.size > KEPT) {
+      const [oldest] = paragraphs.keys();
+      paragraphs.get(oldest).remove();
+      paragraphs.delete(oldest);
+    }
+  }
+  return paragraphs.get(number);
+}
+
+async function ownSession(kind) {
+  const found = await models();
+  const model = found.find(({ name }) => name === parameters.get("model")) ?? found[0];
+  const policy = parameters.get("policy") ?? parameters.get("track") ?? model.policy;
+  const connection = new Connection(address("live", true), {
+    ...on,
+    state: (name) => tell(name === "waiting" ? "Connection lost. Trying again…" : ""),
+    error: (error) => tell(error.message),
+  });
+  connection.start(() => ({ model: model.name, policies: [policy], segment: true }));
+  const send = (piece) => connection.send("text", { text: piece });
+  if (kind === "type") listenToKeys(send, model);
+  else listenToSpeech(send, model);
+}
+
+function listenToKeys(send, model) {
+  const field = find("#captions-field");
+  field.hidden = false;
+  field.lang = model.source;
+  new Typing(field, { send, spaced: () => spaced(model.source) });
+  field.focus();
+}
+
+function listenToSpeech(send, model) {
+  if (!available) return tell("This browser has no speech recognition of its own.");
+  const speech = new Speech({ send, changed: () => {}, failed: tell });
+  speech.start(speechCode(model.source), spaced(model.source));
+}
+
+function tell(what) {
+  const note = find("#captions-note");
+  note.textContent = what;
+  note.hidden = !what;
+}

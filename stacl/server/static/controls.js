@@ -1,0 +1,174 @@
+// What the user has in hand: the direction, examples and their pace, the keyboard, the microphone, the theme.
+
+import { OwnTextDialog } from "./dialogs.js";
+import { el, find } from "./dom.js";
+import { examplesFor } from "./examples.js";
+import { nameOf, speechCode } from "./languages.js";
+import { Player } from "./player.js";
+import { parameters, remember, remembered } from "./settings.js";
+import { available, Speech } from "./speech.js";
+import { Typing } from "./typing.js";
+
+const OWN = "own"; // the choice of a text of one's own
+
+export class Controls {
+  #page;
+  #player;
+  #speech;
+  #typing;
+  #examples = [];
+  #models = [];
+  #chosen = 0; // which of the texts is on the stage
+  #ready = false; // the upcoming text is on show
+
+  constructor(page) {
+    this.#page = page;
+    this.#player = new Player({ send: (text) => page.say(text), changed: () => this.#changed() });
+    this.#speech = new Speech({
+      send: (text) => page.say(text),
+      changed: () => this.#listening(),
+      failed: (text) => page.alerts.show(text),
+    });
+    this.#typing = new Typing(page.source.field, { send: (text) => page.say(text), spaced: () => page.spaced });
+    page.source.field.addEventListener("input", () => this.#typed());
+    this.#makePlayer();
+    this.#makeSpeech();
+    makeTheme();
+    find("#model").addEventListener("change", ({ target }) => this.#direction(target.value));
+  }
+
+  /** What the player will say next. */
+  get upcoming() {
+    return this.#ready ? this.#player.upcoming : "";
+  }
+
+  /** The models to choose from. */
+  offer(models) {
+    this.#models = models;
+    const pairs = models.map(({ source, target }) => `${source} ${target}`);
+    const options = models.map(({ name, source, target }, i) => {
+      const alone = pairs.filter((pair) => pair === pairs[i]).length === 1;
+      const text = `${nameOf(source)} → ${nameOf(target)}`;
+      return el("option", { value: name }, alone ? text : `${text} (${name})`);
+    });
+    find("#model").replaceChildren(...options);
+  }
+
+  /** Make ready for a model's languages. */
+  use(model) {
+    find("#model").value = model.name;
+    if (this.#speech.on) this.#speech.stop();
+    this.#examples = examplesFor(model.source);
+    const options = this.#examples.map(({ title }, i) => el("option", { value: i }, title));
+    find("#example").replaceChildren(...options, el("option", { value: OWN }, "Your own text…"));
+    find("#pace-unit").textContent = this.#page.spaced ? "words/min" : "characters/min";
+    const asked = this.#examples.findIndex(({ title }) => title === parameters.get("example"));
+    this.#load(this.#examples[Math.max(0, asked)] ?? { text: "", note: "" });
+    find("#example").selectedIndex = this.#chosen = Math.max(0, asked);
+  }
+
+  #direction(name) {
+    remember("model", name);
+    this.#page.use(this.#models.find((model) => model.name === name));
+  }
+
+  /** Put another text on the stage, or none: then the one before it stays. */
+  #choose(example) {
+    if (example) {
+      this.#page.reset();
+      this.#load(example);
+      this.#chosen = find("#example").selectedIndex;
+    }
+    find("#example").selectedIndex = this.#chosen;
+  }
+
+  #load({ text, note }) {
+    this.#ready = Boolean(text);
+    this.#player.load(text, this.#page.spaced);
+    find("#note").textContent = note;
+  }
+
+  #makePlayer() {
+    const own = new OwnTextDialog((text) => this.#choose(text === null ? null : { text, note: "Your own text." }));
+    find("#play").addEventListener("click", () => this.#playOrPause());
+    find("#restart").addEventListener("click", () => this.#play(() => this.#player.restart()));
+    find("#example").addEventListener("change", ({ target }) => {
+      if (target.value === OWN) own.open();
+      else this.#choose(this.#examples[Number(target.value)]);
+    });
+    const pace = find("#pace");
+    const set = () => {
+      this.#player.pace = pace.valueAsNumber;
+      find("#pace-text").textContent = pace.value;
+    };
+    pace.value = remembered("pace", "140");
+    set();
+    if (parameters.has("pace")) this.#player.pace = find("#pace-text").textContent = Number(parameters.get("pace"));
+    pace.addEventListener("input", () => {
+      set();
+      remember("pace", pace.value);
+    });
+  }
+
+  #playOrPause() {
+    if (this.#player.state === "playing") this.#player.pause();
+    else this.#play(() => this.#player.play());
+  }
+
+  #play(begin) {
+    this.#ready = true;
+    if (this.#speech.on) this.#speech.stop();
+    this.#typing.flush();
+    begin();
+  }
+
+  /** The player's state has changed, or a word was played. */
+  #changed() {
+    const { state } = this.#player;
+    document.body.dataset.player = state;
+    const playing = state === "playing";
+    find("#play").setAttribute("aria-label", playing ? "Pause" : "Play the text at a speaker's pace");
+    find("#play").title = playing ? "Pause" : "Play";
+    find("#restart").disabled = state === "idle";
+    if (state === "done") this.#ready = false;
+    this.#page.expect();
+  }
+
+  /** Whoever types has the word: the player pauses and its text leaves the stage. */
+  #typed() {
+    this.#player.pause();
+    this.#ready = false;
+    find("#note").textContent = "A space sends a word, Enter ends the sentence.";
+    this.#page.expect();
+  }
+
+  #makeSpeech() {
+    const button = find("#speak");
+    button.disabled = !available;
+    button.title = available
+      ? "Uses your browser's own speech recognition, which may send sound to its maker."
+      : "This browser has no speech recognition of its own; Chrome, Edge and Safari do.";
+    find("#speak-help").textContent = button.title;
+    button.addEventListener("click", () => {
+      if (this.#speech.on) return this.#speech.stop();
+      this.#typed();
+      find("#note").textContent = button.title;
+      this.#speech.start(speechCode(this.#page.model.source), this.#page.spaced);
+    });
+  }
+
+  #listening() {
+    find("#speak").setAttribute("aria-pressed", String(this.#speech.on));
+    find("#speak-text").textContent = this.#speech.on ? "Listening" : "Speak";
+  }
+}
+
+function makeTheme() {
+  const root = document.documentElement;
+  const dark = matchMedia("(prefers-color-scheme: dark)");
+  const present = () => root.dataset.theme ?? (dark.matches ? "dark" : "light");
+  find("#theme").addEventListener("click", () => {
+    root.dataset.theme = present() === "dark" ? "light" : "dark";
+    remember("theme", root.dataset.theme);
+  });
+}

@@ -1,0 +1,49 @@
+// Names of languages, and how policies are called on the page.
+
+const SPEECH = { de: "de-DE", en: "en-US", zh: "zh-CN", fr: "fr-FR", es: "es-ES", it: "it-IT", ja: "ja-JP", ru: "ru-RU" };
+const NAMES = new Intl.DisplayNames(["en"], { type: "language" });
+
+export function nameOf(code) {
+  try {
+    return NAMES.of(code);
+  } catch {
+    return code;
+  }
+}
+
+export function speechCode(code) {
+  return SPEECH[code] ?? code;
+}
+
+/** Whether words are written with spaces between them; otherwise the server finds the words. */
+export function spaced(code) {
+  return code.split("-")[0] !== "zh";
+}
+
+/** The slider's last step is the whole sentence. */
+export const FULL_STEP = 13;
+
+export function policyAt(step) {
+  return step >= FULL_STEP ? "full" : `wait-k:${step}`;
+}
+
+/** k of a policy, Infinity for the whole sentence, NaN for one that has no fixed k. */
+export function kOf(policy) {
+  if (policy === "full" || policy === "wait-k:inf") return Infinity;
+  const found = /^wait-k:(\d+)$/.exec(policy);
+  return found ? Number(found[1]) : NaN;
+}
+
+export function policyName(policy) {
+  const k = kOf(policy);
+  if (k === Infinity) return "full sentence";
+  return Number.isNaN(k) ? policy : `wait ${k}`;
+}
+
+/** What a track that has said nothing yet tells its reader. */
+export function promise(policy) {
+  const k = kOf(policy);
+  if (k === Infinity) return "waits for the whole sentence";
+  if (Number.isNaN(k)) return policy;
+  return k === 1 ? "stays 1 word behind" : `stays ${k} words behind`;
+}

@@ -1,0 +1,245 @@
+// The stage: wires what is heard and said to what is shown.
+
+import { Alerts } from "./alerts.js";
+import { Connection } from "./connection.js";
+import { Controls } from "./controls.js";
+import { el, find, oncePerFrame } from "./dom.js";
+import { FULL_STEP, kOf, nameOf, policyAt, policyName, promise, spaced } from "./languages.js";
+import { Mirror } from "./mirror.js";
+import { anticipated, delays, Sentences } from "./sentences.js";
+import { models } from "./server.js";
+import { address, parameters, remember, remembered } from "./settings.js";
+import { SourceView } from "./source.js";
+import { described, draw } from "./staircase.js";
+import { Row, toneOf } from "./tracks.js";
+import { TranscriptDialog } from "./dialogs.js";
+import { Pending } from "./typing.js";
+
+const COMPARED = ["wait-k:1", "wait-k:3", "wait-k:5", "wait-k:9", "full"];
+const SKETCH = 8; // words of the sentence that an empty staircase shows
+const STATES = {
+  connecting: "Connecting…",
+  live: "Connected",
+  waiting: "Connection lost. Trying again…",
+  asleep: "Asleep until you speak",
+  refused: "Not connected. Try again",
+  closed: "Closed",
+};
+
+class Page {
+  alerts = new Alerts(find("#alerts"));
+  source = new SourceView(find("#heard"));
+  sentences = new Sentences();
+  model = null;
+  #mirror = new Mirror();
+  #pending = new Pending();
+  #slider = find("#latency");
+  #rows = [];
+  #chosen = 0;
+  #first = 0; // the number of the first sentence that is still on the stage
+  #redraw = oncePerFrame(() => this.#drawStairs());
+
+  constructor() {
+    this.connection = new Connection(address("live", true), {
+      state: (name) => this.#state(name),
+      started: (message) => this.#started(message),
+      message: (message) => this.#take(message),
+      error: ({ message }) => this.alerts.show(message),
+    });
+    this.#makeRows();
+    this.#makeSlider();
+    this.controls = new Controls(this);
+    new TranscriptDialog(this);
+    find("#connection").addEventListener("click", () => (this.model ? this.connection.retry() : this.connect()));
+    new ResizeObserver(this.#redraw).observe(find("#stairs"));
+  }
+
+  /** The policies of the tracks; the first is the reader's own. */
+  get policies() {
+    return [policyAt(this.#slider.valueAsNumber), ...COMPARED];
+  }
+
+  get spaced() {
+    return spaced(this.model?.source ?? "de");
+  }
+
+  /** Source text on its way to the server. */
+  say(text) {
+    this.#pending.sent(text);
+    this.connection.send("text", { text });
+    this.expect();
+  }
+
+  /** Show what was sent and is not heard yet, and what will be said next. */
+  expect() {
+    this.source.expect(this.#pending.text, this.controls.upcoming);
+  }
+
+  async connect() {
+    try {
+      const found = await models();
+      this.controls.offer(found);
+      const wanted = parameters.get("model") ?? remembered("model");
+      this.use(found.find(({ name }) => name === wanted) ?? found[0]);
+    } catch (error) {
+      this.alerts.show(error.message);
+      this.#state("refused");
+    }
+  }
+
+  /** Begin a session with a model. */
+  use(model) {
+    this.model = model;
+    this.#clear();
+    this.source.language(model.source, nameOf(model.source), this.spaced);
+    find("#source-name").textContent = nameOf(model.source);
+    find("#target-name").textContent = nameOf(model.target);
+    this.#rows.forEach((row) => row.language(model.target));
+    this.controls.use(model);
+    this.connection.start(() => ({ model: model.name, policies: this.policies, segment: true, align: true }));
+  }
+
+  /** An empty stage: what was going on ends, and stays in the transcript. */
+  reset() {
+    this.say("\n");
+    this.#clear();
+  }
+
+  #clear() {
+    document.body.classList.remove("begun");
+    this.#first = this.sentences.list.length;
+    this.#pending.clear();
+    this.source.clear();
+    this.#rows.forEach((row) => row.clear());
+    this.#redraw();
+  }
+
+  #started(message) {
+    this.sentences.begin(message);
+    this.#mirror.started(message);
+  }
+
+  #take(message) {
+    const sentence = this.sentences.take(message);
+    this.#mirror.message(message);
+    if (sentence?.number < this.#first) return; // it has left the stage
+    if (message.type === "heard") this.#heard(sentence, message);
+    if (message.type === "word") this.#rows[message.track].word(sentence, sentence.tracks[message.track], message);
+    if (message.type === "segment") this.#rows[message.track].done(sentence, message);
+    this.#redraw();
+  }
+
+  #heard(sentence, message) {
+    document.body.classList.add("begun");
+    this.#pending.heard(message.text);
+    this.source.heard(sentence.number, message);
+    this.expect();
+    const reach = this.source.reach;
+    this.#rows.forEach((row, i) => row.heard(sentence, sentence.tracks[i], reach));
+  }
+
+  #state(name) {
+    const button = find("#connection");
+    button.dataset.state = name;
+    find("#connection-text").textContent = STATES[name];
+    button.disabled = name === "live" || name === "connecting";
+    find("#offline").hidden = name !== "waiting";
+  }
+
+  #makeRows() {
+    const own = new Row(find("#own"));
+    find("#own-pick").addEventListener("click", () => this.#choose(0));
+    const fixed = COMPARED.map((policy, i) => Row.fixed(policy, () => this.#choose(i + 1)));
+    find("#tracks").append(...fixed.map(({ element }) => element));
+    this.#rows = [own, ...fixed];
+    find("#shown").append(...COMPARED.map((policy, i) => this.#toggle(policy, fixed[i].element)));
+    this.#choose(0);
+  }
+
+  /** A checkbox that shows or hides a track. */
+  #toggle(policy, row) {
+    const box = el("input", { type: "checkbox" });
+    const name = `shown ${policy}`;
+    box.checked = remembered(name, "yes") === "yes";
+    row.hidden = !box.checked;
+    box.addEventListener("change", () => {
+      row.hidden = !box.checked;
+      remember(name, box.checked ? "yes" : "no");
+      this.#redraw();
+    });
+    const k = kOf(policy);
+    const text = k === Infinity ? "full" : String(k);
+    return el("label", { class: "chip", "data-tone": toneOf(policy), title: promise(policy) }, box, text);
+  }
+
+  #choose(index) {
+    this.#chosen = index;
+    this.#rows.forEach((row, i) => row.chosen(i === index));
+    this.#redraw();
+  }
+
+  #makeSlider() {
+    const k = Number(parameters.get("k") ?? remembered("k", "4"));
+    this.#slider.value = k === Infinity ? FULL_STEP : k;
+    this.#latency();
+    this.#slider.addEventListener("input", () => {
+      this.#latency();
+      remember("k", this.#slider.value);
+      this.connection.send("policy", { track: 0, policy: this.policies[0] });
+    });
+  }
+
+  #latency() {
+    const policy = this.policies[0];
+    const k = kOf(policy);
+    const text = k === Infinity ? "the whole sentence" : `${k} ${k === 1 ? "word" : "words"}`;
+    find("#latency-text").textContent = text;
+    this.#slider.setAttribute("aria-valuetext", text);
+    this.#rows[0].promise(policy, `Press play: this line ${promise(policy)}.`);
+    this.#redraw();
+  }
+
+  #drawStairs() {
+    const sentence = this.sentences.last;
+    const fresh = !sentence || sentence.number < this.#first;
+    const shown = fresh ? this.#sketch() : this.#path(sentence);
+    draw(find("#stairs"), shown);
+    const name = policyName(this.sentences.policies[this.#chosen] ?? this.policies[this.#chosen]);
+    find("#stairs-name").textContent = name;
+    find("#stairs-text").textContent = described(name, shown.source, shown.words);
+  }
+
+  #visible() {
+    return this.#rows.map((row, i) => i).filter((i) => !this.#rows[i].element.hidden);
+  }
+
+  #path(sentence) {
+    const { words, done } = sentence.tracks[this.#chosen];
+    const paths = this.#visible().map((i) => {
+      const track = sentence.tracks[i];
+      const tone = i ? toneOf(COMPARED[i - 1]) : "own";
+      return { delays: delays(track), tone, chosen: i === this.#chosen, live: !track.done };
+    });
+    const ahead = new Set(done ? anticipated(done) : []);
+    const dots = (done?.alignment ?? []).map((source, t) => ({ t, source, anticipated: ahead.has(t) }));
+    return {
+      source: sentence.source.map(({ text }) => text),
+      target: words.map(({ text }) => text),
+      words,
+      paths,
+      dots: dots.filter(({ source }) => source !== null),
+    };
+  }
+
+  /** What the tracks would do with a sentence of eight words. */
+  #sketch() {
+    const paths = this.#visible().map((i) => {
+      const k = kOf(this.policies[i]);
+      const steps = Array.from({ length: SKETCH }, (_, t) => Math.min(k + t, SKETCH));
+      return { delays: steps, tone: i ? toneOf(COMPARED[i - 1]) : "own", chosen: i === this.#chosen, live: false };
+    });
+    return { source: [], target: [], words: [], paths, dots: [], sketch: true };
+  }
+}
+
+new Page().connect();

@@ -1,0 +1,101 @@
+// Plays a text at a speaker's pace: long words take longer, marks make pauses, the mean is the pace that was asked for.
+
+const SENTENCE = 200; // units to look ahead for the end of a sentence
+const LATE = 1000; // milliseconds after which missed time is given up (a tab in the background)
+
+export class Player {
+  state = "idle"; // idle, playing, paused, done
+  #send;
+  #changed;
+  #units = [];
+  #weights = [];
+  #next = 0;
+  #pace = 150;
+  #due = 0;
+  #timer = null;
+
+  /** `send(text)` speaks; `changed()` is called when the state or what is left has changed. */
+  constructor({ send, changed }) {
+    this.#send = send;
+    this.#changed = changed;
+  }
+
+  /** Make a text ready. With `spaced` its units are words, otherwise characters. */
+  load(text, spaced) {
+    this.#stop();
+    this.#units = (spaced ? text.trim().match(/\S+\s*/g) : Array.from(text.trim())) ?? [];
+    this.#weights = weights(this.#units);
+    this.#next = 0;
+    this.#become("idle");
+  }
+
+  /** Words or characters a minute. */
+  set pace(value) {
+    this.#pace = value;
+  }
+
+  /** What is still to be said, up to the end of the sentence. */
+  get upcoming() {
+    const rest = this.#units.slice(this.#next, this.#next + SENTENCE).join("");
+    return /^.*?[.!?。！？]+["”“’»」』)]*(?=\s|$|[^\s.!?])|^.*/u.exec(rest)?.[0] ?? "";
+  }
+
+  get progress() {
+    return this.#units.length ? this.#next / this.#units.length : 0;
+  }
+
+  play() {
+    if (this.state === "playing" || !this.#units.length) return;
+    if (this.state === "done") this.#next = 0;
+    if (this.#next === 0) this.#send("\n"); // whatever sentence was going on ends here
+    this.#due = performance.now();
+    this.#become("playing");
+    this.#speak();
+  }
+
+  pause() {
+    if (this.state !== "playing") return;
+    this.#stop();
+    this.#become("paused");
+  }
+
+  restart() {
+    this.#stop();
+    this.#next = 0;
+    this.state = "idle";
+    this.play();
+  }
+
+  #speak() {
+    this.#send(this.#units[this.#next++]);
+    if (this.#next === this.#units.length) {
+      this.#send("\n");
+      this.#become("done");
+      return;
+    }
+    this.#due = Math.max(this.#due, performance.now() - LATE) + (60_000 / this.#pace) * this.#weights[this.#next];
+    this.#timer = setTimeout(() => this.#speak(), this.#due - performance.now());
+    this.#changed();
+  }
+
+  #stop() {
+    clearTimeout(this.#timer);
+  }
+
+  #become(state) {
+    this.state = state;
+    this.#changed();
+  }
+}
+
+/** How long each unit takes to come, 1 on average: its own length and the pause after the one before it. */
+function weights(units) {
+  const raw = units.map((unit, i) => 2 + unit.trim().length + pauseAfter(units[i - 1]));
+  const mean = raw.reduce((sum, weight) => sum + weight, 0) / raw.length;
+  return raw.map((weight) => weight / mean);
+}
+
+function pauseAfter(unit = "") {
+  if (/[.!?。！？\n]["”’»」』)]*\s*$/.test(unit)) return 5;
+  return /[,;:，；：、]\s*$/.test(unit) ? 2.5 : 0;
+}

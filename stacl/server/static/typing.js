@@ -1,0 +1,78 @@
+// A field that lets go of finished words: what was heard cannot be taken back, so only the unfinished word can be edited.
+
+const LONGEST_PIECE = 8000; // characters of one message: far below the server's 64 KiB, however they are encoded
+
+export class Typing {
+  /** `send(text)` gets what is finished; `spaced()` says whether white space finishes a word. */
+  constructor(field, { send, spaced }) {
+    this.field = field;
+    this.send = send;
+    this.spaced = spaced;
+    field.addEventListener("input", (event) => event.isComposing || this.#take());
+    field.addEventListener("compositionend", () => this.#take());
+    field.addEventListener("keydown", (event) => this.#key(event));
+  }
+
+  /** Let go of the unfinished word too. */
+  flush() {
+    this.#release(this.field.value.length);
+  }
+
+  #take() {
+    const text = this.field.value;
+    this.#release(this.spaced() ? text.search(/\S*$/) : text.length);
+  }
+
+  #release(length) {
+    const text = this.field.value;
+    if (!length) return;
+    // Set only what remains: the caret stays where it is within the unfinished word.
+    const caret = Math.max(0, this.field.selectionStart - length);
+    this.field.value = text.slice(length);
+    this.field.setSelectionRange(caret, caret);
+    pieces(text.slice(0, length)).forEach(this.send);
+  }
+
+  #key(event) {
+    // While an input method composes, Enter chooses a candidate (229: Safari says so after the fact).
+    if (event.key !== "Enter" || event.isComposing || event.keyCode === 229) return;
+    event.preventDefault();
+    this.flush();
+    this.send("\n");
+  }
+}
+
+/** A long text in pieces that fit a message, never cut inside a character. */
+export function pieces(text) {
+  const found = [];
+  for (let start = 0; start < text.length; ) {
+    let end = Math.min(start + LONGEST_PIECE, text.length);
+    if (end < text.length && isHighSurrogate(text.charCodeAt(end - 1))) end -= 1;
+    found.push(text.slice(start, end));
+    start = end;
+  }
+  return found;
+}
+
+function isHighSurrogate(code) {
+  return code >= 0xd800 && code <= 0xdbff;
+}
+
+/** What was sent and not heard yet, so that it can be shown until the server has taken it. */
+export class Pending {
+  text = "";
+
+  sent(text) {
+    this.text += text;
+  }
+
+  heard(word) {
+    const at = this.text.indexOf(word);
+    // The server cleans text a little; what cannot be found again is not worth showing for ever.
+    this.text = at < 0 ? "" : this.text.slice(at + word.length);
+  }
+
+  clear() {
+    this.text = "";
+  }
+}

@@ -1,0 +1,154 @@
+"""One source text and its translations under several policies, as a stream of events, one small step at a time."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from enum import Enum
+from typing import TYPE_CHECKING
+
+from stacl.policies.base import Policy
+from stacl.segment import SENTENCE_END, Item
+from stacl.sentence import Written
+from stacl.server.aligner import Aligner, Finished
+from stacl.server.events import Event, segment_members
+from stacl.server.protocol import Change, Close, Command, End, Text
+from stacl.stream import Session, Source
+from stacl.trace import Trace
+
+if TYPE_CHECKING:
+    from stacl.api import Translator
+
+_SLICE = 64  # characters cut into words in one step
+_SURROGATES = re.compile("[\ud800-\udfff]")
+
+
+class Pause(Enum):
+    """Instead of an event."""
+
+    REST = "a step is done that has nothing to say"
+    WAIT = "alignments must be finished first"
+
+
+Step = Event | Pause
+
+
+def slices(text: str) -> Iterator[str]:
+    return (text[start : start + _SLICE] for start in range(0, len(text), _SLICE))
+
+
+class Tracks:
+    """`run` yields what a command brings about; the generator must be run to its end before the next command."""
+
+    def __init__(
+        self,
+        translator: Translator,
+        policies: Sequence[Policy],
+        *,
+        segment: bool,
+        longest: int,
+        aligner: Aligner | None = None,
+    ) -> None:
+        self._source = Source(translator.source_language, segment)
+        self._language = translator.source_language
+        self._sessions: list[Session] = [translator.stream(policy) for policy in policies]
+        self.policies = [str(session.policy) for session in self._sessions]  # as they are now
+        self._longest = longest  # words of a sentence that nobody ends
+        self._aligner = aligner
+        self._half = ""  # of a character that JavaScript writes as two
+        self._segment = 0
+        self._begin()
+
+    def _begin(self) -> None:
+        self._index, self._previous = 0, ""
+        self._said = [0] * len(self._sessions)
+
+    def run(self, command: Command, arrived: float) -> Iterator[Step]:
+        match command:
+            case Text(text):
+                yield from self._hear_text(text, arrived)
+            case End():
+                yield from self._hear_text("\n", arrived)
+            case Change(track, policy):
+                yield from self._change(track, policy, arrived)
+            case Close():
+                yield from self._close(arrived)
+
+    def told(self) -> None:
+        """The events of all steps so far are on their way."""
+        if self._aligner:
+            self._aligner.words_told()
+
+    def _hear_text(self, text: str, arrived: float) -> Iterator[Step]:
+        for part in slices(self._whole(text)):
+            for item in self._source.feed(part):
+                yield from self._hear(item, arrived)
+            yield Pause.REST
+
+    def _whole(self, text: str) -> str:
+        """Text whose characters are whole: a client may cut inside one, and the other half comes next."""
+        text, self._half = self._half + text, ""
+        if not _SURROGATES.search(text):
+            return text
+        if "\ud800" <= text[-1] <= "\udbff":
+            text, self._half = text[:-1], text[-1]
+        return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+
+    def _change(self, track: int, policy: Policy, arrived: float) -> Iterator[Step]:
+        said = self._sessions[track].turn_to(policy)
+        self.policies[track] = str(policy)
+        yield Event.of("policy", {"track": track, "policy": str(policy)})
+        yield from self._say(track, said, arrived)
+
+    def _close(self, arrived: float) -> Iterator[Step]:
+        half, self._half = self._half, ""
+        for item in self._source.feed(half) + self._source.close():
+            yield from self._hear(item, arrived)
+        while self._aligner and self._aligner.pending:
+            yield Pause.WAIT
+        yield Event.of("closed", {})
+
+    def _hear(self, item: Item, arrived: float) -> Iterator[Step]:
+        if item is SENTENCE_END:
+            yield from self._end(arrived)
+            return
+        self._index += 1
+        place = {"segment": self._segment, "index": self._index}
+        yield Event.of("heard", place | {"text": item, "gap": self._language.gap(self._previous, item)})
+        self._previous = item
+        for track, session in enumerate(self._sessions):
+            yield from self._say(track, session.hear(item), arrived)
+        if self._index >= self._longest:
+            yield from self._end(arrived)
+
+    def _end(self, arrived: float) -> Iterator[Step]:
+        if not self._index:
+            return
+        while self._aligner and self._aligner.busy:
+            yield Pause.WAIT
+        for track, session in enumerate(self._sessions):
+            yield from self._say(track, session.hear(SENTENCE_END), arrived)
+            yield self._complete(track, session.traces.pop())
+        self._segment += 1
+        self._begin()
+
+    def _complete(self, track: int, trace: Trace) -> Step:
+        place = {"track": track, "segment": self._segment}
+        if self._aligner is None:
+            return Event.of("segment", place | segment_members(trace))
+        self._aligner.add(Finished(place, trace))
+        return Pause.REST
+
+    def _say(self, track: int, words: Iterator[Written], arrived: float) -> Iterator[Step]:
+        for word in words:
+            self._said[track] += 1
+            members = {
+                "track": track,
+                "segment": self._segment,
+                "index": self._said[track],
+                "text": word.text,
+                "gap": word.gap,
+                "delay": word.delay,
+                "seconds": round(word.seconds, 4),
+            }
+            yield Event.of("word", members, arrived)

@@ -1,0 +1,222 @@
+"""The plain endpoints and the page's files: right answers, right types, clear refusals."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import re
+import threading
+import time
+
+import httpx
+import pytest
+
+import stacl
+from stacl.server.metrics import Metrics
+from stacl.server.pages import FOLDER, load_pages
+from tests.helpers import GERMAN
+from tests.server.client import Client, alone
+from tests.server.conftest import serving
+
+JSON = {"Content-Type": "application/json"}
+
+
+@pytest.fixture(scope="module")
+def http(server):
+    with httpx.Client(base_url=server.url, timeout=60) as client:
+        yield client
+
+
+def test_models(http):
+    found = http.get("/models").json()
+    assert found["models"][0] == {"name": "de-en", "source": "de", "target": "en", "policy": "wait-k:2"}
+    assert [model["name"] for model in found["models"]] == ["de-en", "zh-en"]
+    assert "wait-k" in found["policies"]
+    assert found["version"] == stacl.__version__
+
+
+def test_health(http):
+    assert http.get("/health").json() == {"status": "ok"}
+    assert http.head("/health").status_code == 200
+
+
+@pytest.mark.parametrize("beam", [1, 3])
+@pytest.mark.parametrize("segment", [True, False])
+def test_translate(http, server, beam, segment):
+    text = f"{GERMAN[0]} {GERMAN[1]}\n\n{GERMAN[2]}\n"
+    asked = {"text": text, "policy": "wait-k:3", "beam": beam, "segment": segment, "model": "de-en"}
+    found = http.post("/translate", json=asked).json()
+    assert found.keys() == {"model", "policy", "translation", "segments"}
+    assert (found["model"], found["policy"]) == ("de-en", "wait-k:3")
+    session = server.models["de-en"].stream("wait-k:3", beam=beam, segment=segment)
+    lines = [" ".join(word.text for word in session.feed(f"{line}\n")) for line in text.split("\n")]
+    assert found["translation"] == "\n".join(lines)
+    assert [part["source"] for part in found["segments"]] == [list(trace.source) for trace in session.traces]
+    assert [part["target"] for part in found["segments"]] == [list(trace.target) for trace in session.traces]
+    assert [part["delays"] for part in found["segments"]] == [list(trace.delays) for trace in session.traces]
+    assert found["segments"][0]["latency"]["AL"] == pytest.approx(stacl.latency(session.traces[0])["AL"], abs=1e-3)
+    assert not [name for name in found["segments"][0]["latency"] if name.endswith("_CA")]
+
+
+def test_translate_takes_defaults(http, server):
+    found = http.post("/translate", json={"text": GERMAN[0]}).json()
+    assert (found["model"], found["policy"]) == ("de-en", "wait-k:2")
+    assert found["translation"].split() == [text for text, _, _ in alone(server.models["de-en"], None, GERMAN[0])[0]]
+    assert http.post("/translate", json={"text": ""}).json() == {
+        "model": "de-en",
+        "policy": "wait-k:2",
+        "translation": "",
+        "segments": [],
+    }
+
+
+@pytest.mark.parametrize(
+    ("body", "status", "code", "message"),
+    [
+        (b"{", 400, "bad-request", "this is no JSON"),
+        (b"[1]", 400, "bad-request", "not a list"),
+        (b"[" * 50_000, 400, "bad-request", "this is no JSON"),
+        (b"{}", 400, "bad-request", "text must be text, not None"),
+        (b'{"text": 5}', 400, "bad-request", "text must be text, not 5"),
+        (b'{"text": "a", "polcy": "full"}', 400, "bad-request", "no field 'polcy'; did you mean policy?"),
+        (b'{"text": "a", "policy": "wait-q"}', 400, "bad-policy", "did you mean wait-k?"),
+        (b'{"text": "a", "policy": "/etc/passwd.py:g"}', 400, "bad-policy", "no policy is called"),
+        (b'{"text": "a", "policy": "wait-k:1,c=1e999999999"}', 400, "bad-policy", "plain numbers"),
+        (b'{"text": "a", "beam": 99}', 400, "bad-request", "beam goes from 1 to 8, not 99"),
+        (b'{"text": "a", "beam": true}', 400, "bad-request", "beam must be a whole number"),
+        (b'{"text": "a", "segment": 1}', 400, "bad-request", "segment must be true or false"),
+        (b'{"text": "a", "model": "xx-en"}', 404, "unknown-model", "no model is called 'xx-en'"),
+        (b'{"text": "' + b"a" * 110_000 + b'"}', 413, "too-large", "at most 102400 bytes"),
+    ],
+)
+def test_translate_refuses(http, body, status, code, message):
+    answer = http.post("/translate", content=body, headers=JSON)
+    assert answer.status_code == status
+    assert answer.json()["code"] == code
+    assert message in answer.json()["message"]
+    assert "\n" not in answer.json()["message"]
+
+
+def test_wrong_ways_to_ask(http):
+    refused = {
+        "not-found": (http.get("/nothing"), 404),
+        "bad-method": (http.get("/translate"), 405),
+        "bad-type": (http.post("/translate", content="text=a"), 415),
+        "upgrade-required": (http.get("/live"), 426),
+    }
+    for code, (answer, status) in refused.items():
+        assert answer.status_code == status
+        assert answer.json()["code"] == code
+        assert answer.json()["message"]
+    assert refused["bad-method"][0].headers["Allow"] == "POST"
+    assert http.post("/models").status_code == 405
+    assert http.post("/index.html").status_code == 405
+
+
+def test_too_many_requests_at_once(models):
+    with serving(models, requests=1) as running, httpx.Client(base_url=running.url, timeout=60) as http:
+        long = {"text": "\n".join(GERMAN * 100), "policy": "full"}
+
+        def ask() -> None:
+            with contextlib.suppress(httpx.ReadTimeout):
+                httpx.post(f"{running.url}/translate", json=long, timeout=2)
+
+        thread = threading.Thread(target=ask)
+        thread.start()
+        while not running.hub.requests:
+            time.sleep(0.005)
+        answer = http.post("/translate", json={"text": "a"})
+        assert (answer.status_code, answer.json()["code"]) == (429, "busy")
+        assert answer.headers["Retry-After"] == "1"
+        # Words are said all the same.
+        with Client(running.live) as client:
+            client.text("Ein Mann ")
+            assert client.until("word")["waited"] < 5
+        thread.join()
+
+
+def test_who_goes_away_stops_the_work(models):
+    with serving(models) as running:
+        long = {"text": "\n".join(GERMAN * 280), "policy": "full"}
+        with pytest.raises(httpx.ReadTimeout):
+            httpx.post(f"{running.url}/translate", json=long, timeout=0.3)
+        deadline = time.monotonic() + 3
+        while running.hub.requests or running.hub.background._woken:
+            assert time.monotonic() < deadline, "somebody who left is still worked for"
+            time.sleep(0.02)
+
+
+def test_metrics(models):
+    with serving(models) as running:
+        with Client(running.live) as client:
+            client.text(GERMAN[0])
+            client.raw("nonsense")
+            client.finish()
+        with Client(running.live) as client:
+            client.drop()
+            client.resume()
+        text = httpx.get(f"{running.url}/metrics").text
+    values = dict(line.rsplit(" ", 1) for line in text.splitlines() if not line.startswith("#"))
+    assert values["stacl_sessions_opened_total"] == "2"
+    assert values["stacl_sessions_resumed_total"] == "1"
+    assert values['stacl_refused_total{reason="bad-message"}'] == "1"
+    assert values['stacl_words_in_total{model="de-en"}'] == str(len(GERMAN[0].split()))
+    said = len(alone(models["de-en"], None, GERMAN[0])[0])
+    assert values['stacl_words_out_total{model="de-en"}'] == str(said)
+    assert values["stacl_word_delay_seconds_count"] == str(said)
+    assert values['stacl_word_delay_seconds_bucket{le="+Inf"}'] == str(said)
+    assert float(values["stacl_word_delay_seconds_sum"]) > 0
+    assert int(values["process_resident_memory_bytes"]) > 10_000_000
+    assert {"stacl_sessions_open", "stacl_connections_open", "stacl_queue_length"} <= values.keys()
+    named = re.findall(r"# TYPE (\S+) (\w+)", text)
+    for name, kind in named:
+        assert kind in ("counter", "gauge", "histogram")
+        assert f"# HELP {name} " in text
+
+
+def test_labels_are_escaped():
+    metrics = Metrics()
+    metrics.add("words_in", model='a"b\\c\nd')
+    text = metrics.text(sessions_open=0, connections_open=0, queue_length=0)
+    assert 'stacl_words_in_total{model="a\\"b\\\\c\\nd"} 1' in text
+
+
+def test_the_page_and_its_files(http):
+    pages = {path: page for path, page in load_pages().items() if path != "/"}
+    assert {f"/{path.relative_to(FOLDER).as_posix()}" for path in FOLDER.rglob("*") if path.is_file()} == pages.keys()
+    kinds = {".js": "text/javascript; charset=utf-8", ".html": "text/html; charset=utf-8", ".svg": "image/svg+xml"}
+    for path, page in pages.items():
+        answer = http.get(path)
+        assert answer.status_code == 200
+        assert answer.content == page.content
+        suffix = path[path.rfind(".") :]
+        assert answer.headers["Content-Type"] == kinds.get(suffix, answer.headers["Content-Type"])
+    assert http.get("/?token=x").content == http.get("/index.html").content
+
+
+@pytest.mark.parametrize("path", ["/../app.py", "/%2e%2e/app.py", "/..%2fapp.py", "//etc/passwd", "/static/../app.py"])
+def test_nothing_else_of_the_disk(server, path):
+    with httpx.Client(base_url=server.url) as http:
+        request = http.build_request("GET", "/")
+        request.url = request.url.copy_with(raw_path=path.encode())
+        assert http.send(request).status_code == 404
+
+
+def test_an_upgrade_is_seen_at_once(tmp_path, http):
+    """A browser asks each time, and gets nothing anew only as long as the content is the same."""
+    path = next(iter(load_pages()))
+    first = http.get(path)
+    assert first.headers["Cache-Control"] == "no-cache"
+    again = http.get(path, headers={"If-None-Match": first.headers["ETag"]})
+    assert (again.status_code, again.content) == (304, b"")
+    assert http.get(path, headers={"If-None-Match": '"old"'}).status_code == 200
+    (tmp_path / "index.html").write_text("one")
+    before = load_pages(tmp_path)["/"].tag
+    (tmp_path / "index.html").write_text("two")
+    assert load_pages(tmp_path)["/"].tag != before
+
+
+def test_answers_are_ascii_safe_json(http):
+    """A refusal may quote anything, half a character too."""
+    answer = http.post("/translate", content=json.dumps({"text": "a", "model": "\ud83d"}).encode(), headers=JSON)
+    assert answer.status_code == 404

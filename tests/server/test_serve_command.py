@@ -1,0 +1,213 @@
+"""`stacl serve` as a process: one line to begin with, clear refusals, no user text in its log, an end in order."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+
+import httpx
+import pytest
+
+from stacl.__main__ import main
+from stacl.commands import serve
+from tests.conftest import ROOT
+from tests.helpers import GERMAN
+from tests.server.client import Client, alone
+
+pytestmark = pytest.mark.slow
+
+SECRET = "Donaudampfschifffahrtsgesellschaft"
+
+
+class Process:
+    """A running `stacl serve`."""
+
+    def __init__(self, *arguments: object) -> None:
+        command = [sys.executable, "-m", "stacl", "serve", *map(str, arguments), "--port", "0"]
+        environment = os.environ | {"PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"}
+        self.process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=environment)
+        assert self.process.stderr is not None
+        self.announcement = self.process.stderr.readline()
+        found = re.search(r"http://[^ ]*:(\d+)/", self.announcement)
+        assert found, self.announcement
+        self.url = f"http://127.0.0.1:{found[1]}"
+        self.live = f"ws://127.0.0.1:{found[1]}/live"
+        while True:
+            with contextlib.suppress(httpx.HTTPError):
+                httpx.get(f"{self.url}/health")
+                return
+
+    def end(self, number: int = signal.SIGTERM) -> tuple[int, str]:
+        """The exit code and what was written to stderr after the announcement."""
+        self.process.send_signal(number)
+        _, rest = self.process.communicate(timeout=30)
+        return self.process.returncode, rest
+
+
+@contextlib.contextmanager
+def process(*arguments: object) -> Iterator[Process]:
+    found = Process(*arguments)
+    try:
+        yield found
+    finally:
+        found.process.kill()
+        found.process.communicate()
+
+
+def test_it_says_where_it_is_and_what_it_has(model_folder):
+    with process(f"mine={model_folder}", model_folder) as running:
+        port = running.url.rpartition(":")[2]
+        expected = f"stacl serve: open http://127.0.0.1:{port}/ (models: mine, nonsense; Ctrl-C ends)\n"
+        assert running.announcement == expected
+        assert [model["name"] for model in httpx.get(f"{running.url}/models").json()["models"]] == ["mine", "nonsense"]
+        assert running.end(signal.SIGINT) == (0, "")
+
+
+def test_what_is_due_is_said_before_the_end(model_folder, models):
+    text = " ".join(GERMAN * 8) + " "
+    with process(model_folder, "--workers", 1) as running, Client(running.live, policies=["wait-k:1"]) as client:
+        client.text(text)
+        client.until("heard")  # it is taken, and most of it is still to be translated
+        running.process.send_signal(signal.SIGTERM)
+        assert client.ended() == (1001, "shutdown")
+        assert client.errors[-1]["code"] == "shutdown"
+        assert client.errors[-1]["fatal"]
+        assert [event["text"] for event in client.events if event["type"] == "heard"] == text.split()
+        expected = models["de-en"].stream("wait-k:1", segment=True).feed(text)
+        assert client.words() == [(word.text, word.delay, word.sentence) for word in expected]
+        with pytest.raises(httpx.ConnectError):
+            httpx.get(f"{running.url}/health")
+        assert running.process.wait(20) == 0
+
+
+def test_an_end_does_not_wait_for_ever(model_folder):
+    with process(model_folder, "--limit", "drain_seconds=0.5") as running, Client(running.live) as client:
+        client.text("Hund " * 12_000)
+        client.until("heard")
+        began = time.monotonic()
+        running.process.send_signal(signal.SIGTERM)
+        assert client.ended()[0] == 1001
+        assert running.process.wait(20) == 0
+        assert time.monotonic() - began < 15
+
+
+def test_no_user_text_in_the_log(model_folder):
+    with process(model_folder) as running:
+        with Client(f"{running.live}?note={SECRET}", policies=["wait-k:1"]) as client:
+            client.text(f"{SECRET} {SECRET}. ")
+            client.raw(f'{{"type": "{SECRET}", "seq": 2}}')
+            client.raw(SECRET)
+            client.send("policy", track=0, policy=SECRET)
+            client.finish()
+        httpx.post(f"{running.url}/translate", json={"text": SECRET, "model": SECRET})
+        httpx.get(f"{running.url}/{SECRET}?token={SECRET}")
+        with socket.create_connection(("127.0.0.1", int(running.url.rpartition(":")[2]))) as raw:
+            raw.sendall(f"{SECRET} / HTTP/9.9\r\n\r\n".encode())
+            raw.recv(1000)
+        with Client(running.live) as client:  # a frame that claims to be text and is not
+            client.socket.send(SECRET.encode() + b"\xff", text=True)
+            client.ended()
+        code, written = running.end()
+        assert code == 0
+        assert SECRET not in written
+        assert client.facts["session"] not in written
+        assert "Traceback" not in written
+
+
+def test_another_host_needs_a_token(model_folder):
+    with process(model_folder, "--host", "0.0.0.0") as running:
+        found = re.search(r"/\?token=(\S+) \(", running.announcement)
+        assert found, running.announcement
+        assert len(found[1]) >= 20
+        assert httpx.get(f"{running.url}/models").status_code == 401
+        assert httpx.get(f"{running.url}/models", params={"token": found[1]}).status_code == 200
+
+
+@pytest.mark.parametrize(
+    ("arguments", "environment", "token", "hosts"),
+    [
+        ([], {}, None, ("localhost", "127.0.0.1", "::1", "127.0.0.1")),
+        (["--host", "127.0.0.5"], {}, None, ("localhost", "127.0.0.1", "::1", "127.0.0.5")),
+        (["--token", "t"], {}, "t", ("localhost", "127.0.0.1", "::1", "127.0.0.1")),
+        (["--host", "0.0.0.0", "--token", "t"], {"STACL_TOKEN": "e"}, "t", None),
+        (["--host", "0.0.0.0"], {"STACL_TOKEN": "e"}, "e", None),
+        (["--host", "0.0.0.0", "--no-token"], {"STACL_TOKEN": "e"}, None, None),
+    ],
+)
+def test_tokens(arguments, environment, token, hosts, monkeypatch):
+    import argparse
+
+    monkeypatch.delenv("STACL_TOKEN", raising=False)
+    for name, value in environment.items():
+        monkeypatch.setenv(name, value)
+    parser = argparse.ArgumentParser()
+    serve.configure(parser)
+    settings = serve._settings(parser.parse_args(arguments))
+    assert (settings.token, settings.hosts) == (token, hosts)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["/nowhere/x"], "no model /nowhere/x"),
+        (["a=/nowhere", "a=/elsewhere"], "two models are called 'a'; give one another name: NAME=/elsewhere"),
+        (["=x"], "a model is a folder or NAME=FOLDER, not '=x'"),
+        (["x", "--token", "a", "--no-token"], "--token and --no-token exclude each other"),
+        (["x", "--workers", "0"], "--workers goes from 1 to 64, not 0"),
+        (["x", "--limit", "session=5"], "no limit is called 'session'; did you mean sessions?"),
+        (["x", "--limit", "sessions=many"], "--limit sessions=N needs a whole number above 0, not 'many'"),
+        (["x", "--limit", "idle_seconds=inf"], "--limit idle_seconds=N needs a number above 0, not 'inf'"),
+        (["x", "--allow-origin", "example.org"], "--allow-origin needs a scheme and a host"),
+        (["x", "--host", "no.such.host.invalid"], "cannot listen on no.such.host.invalid:0"),
+        (["x", "--port", "99999"], "--port goes from 0 to 65535, not 99999"),
+        (["x", "--host", "a" * 80], "--host needs a name or an address"),
+    ],
+)
+def test_mistakes_are_one_line(arguments, message, capsys):
+    assert main(["serve", "--port", "0", *arguments]) == 2
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert len(err.splitlines()) == 1
+    assert err.startswith("stacl serve: ")
+    assert message in err
+
+
+def test_a_port_in_use_is_one_line(capsys):
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        assert main(["serve", "x", "--port", str(port)]) == 2
+    expected = f"stacl serve: port {port} of 127.0.0.1 is in use; take another with --port, or 0 for any\n"
+    assert capsys.readouterr().err == expected
+
+
+def test_without_its_libraries_it_says_what_to_install(monkeypatch, capsys):
+    for name in [name for name in sys.modules if name.startswith(("starlette", "stacl.server.app"))]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setitem(sys.modules, "starlette", None)
+    monkeypatch.setitem(sys.modules, "starlette.applications", None)
+    assert main(["serve", "x"]) == 2
+    assert "install stacl[serve]" in capsys.readouterr().err
+
+
+def test_shipped_models_are_the_default(monkeypatch, capsys, tmp_path):
+    monkeypatch.setattr("stacl.pretrained.names", lambda: ["de-en", "zh-en"])
+    assert serve._folders([]) == {"de-en": "de-en", "zh-en": "zh-en"}
+    assert serve._folders(["zh-en", str(tmp_path / "mine")]) == {"zh-en": "zh-en", "mine": str(tmp_path / "mine")}
+    monkeypatch.setattr("stacl.pretrained.names", list)
+    assert main(["serve"]) == 2
+    assert "no model is shipped" in capsys.readouterr().err
+
+
+def test_what_is_said_alone(model_folder, models):
+    """The model that the process loads is the one that other tests compare with."""
+    with process(model_folder) as running, Client(running.live, policies=["wait-k:2"]) as client:
+        client.text(GERMAN[1])
+        client.finish()
+    assert client.words() == alone(models["de-en"], "wait-k:2", GERMAN[1])[0]

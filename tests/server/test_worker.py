@@ -1,0 +1,137 @@
+"""Nobody waits long because somebody else has much to say."""
+
+from __future__ import annotations
+
+import statistics
+import threading
+import time
+
+import pytest
+
+from stacl.server.worker import TURN, Scheduler
+from tests.helpers import GERMAN
+from tests.server.client import Client, alone
+from tests.server.conftest import serving
+
+
+class Work:
+    """So many steps of a millisecond."""
+
+    def __init__(self, steps: int, done: list[Work], *, fails: bool = False) -> None:
+        self.left, self.turns, self.done, self.fails = steps, 0, done, fails
+        self.at_work = threading.Lock()
+
+    def turn(self, until: float) -> bool:
+        assert self.at_work.acquire(blocking=False), "two threads at one job"
+        self.turns += 1
+        while self.left and time.perf_counter() < until:
+            time.sleep(0.001)
+            self.left -= 1
+        self.at_work.release()
+        if not self.left:
+            self.done.append(self)
+        if self.fails:
+            raise RuntimeError("no good")
+        return self.left > 0
+
+
+def wait_for(condition) -> None:
+    deadline = time.monotonic() + 20
+    while not condition():
+        assert time.monotonic() < deadline
+        time.sleep(0.002)
+
+
+@pytest.fixture
+def scheduler():
+    found = Scheduler(2, "test")
+    yield found
+    found.close()
+
+
+def test_short_jobs_pass_long_ones(scheduler):
+    done: list[Work] = []
+    long = [Work(300, done) for _ in range(4)]
+    short = [Work(1, done) for _ in range(10)]
+    for job in [*long, *short]:
+        scheduler.wake(job)
+    wait_for(lambda: len(done) == 14)
+    assert set(done[:10]) == set(short)
+    assert all(job.turns > 10 for job in long)
+
+
+def test_a_wake_up_during_work_is_not_forgotten(scheduler):
+    done: list[Work] = []
+    job = Work(20, done)
+    scheduler.wake(job)
+    for _ in range(50):
+        scheduler.wake(job)
+    wait_for(lambda: done)
+    job.left = 1
+    scheduler.wake(job)
+    wait_for(lambda: job.left == 0)
+
+
+def test_a_job_that_fails_stops_nobody(scheduler, caplog):
+    done: list[Work] = []
+    for _ in range(4):
+        scheduler.wake(Work(1, done, fails=True))
+    scheduler.wake(Work(1, done))
+    wait_for(lambda: len(done) == 5)
+    assert "RuntimeError at" in caplog.text
+    assert "no good" not in caplog.text  # what a message says may be a user's word
+
+
+def delays(client: Client, rounds: int) -> list[float]:
+    """Seconds from sending a word to hearing its translation, again and again."""
+    found = []
+    for number in range(rounds):
+        words = GERMAN[number % len(GERMAN)].split()[:-1]
+        for place, word in enumerate(words, start=1):
+            began = time.perf_counter()
+            client.text(f"{word} ")
+            client.until(lambda event, place=place: event["type"] == "word" and event["delay"] == place)
+            found.append(time.perf_counter() - began)
+        client.send("end")
+        client.until("segment")
+    return found
+
+
+def test_a_paste_of_ten_thousand_words_does_not_hold_up_others(models):
+    paste = " ".join(["Hund"] * 9 + ["bellt."])
+    with serving(models) as running, Client(running.live, policies=["wait-k:1"], segment=False) as typist:
+        quiet = delays(typist, 4)
+        with Client(running.live, policies=["wait-k:1", "wait-k:3", "full"]) as hurried:
+            hurried.text(" ".join([paste] * 1000))
+            pump = threading.Thread(target=lambda: hurried.until(lambda event: event.get("segment", 0) > 40))
+            pump.start()
+            hurried_so_far = len(hurried.events)
+            busy = delays(typist, 4)
+            assert running.hub.workers._woken, "the paste was over before the typist was"
+            assert len(hurried.events) > hurried_so_far, "the paste was not worked on meanwhile"
+            pump.join(60)
+    # Two turns of others, and what a busy machine adds; without turns it would be the seconds that a paste takes.
+    assert statistics.median(busy) < statistics.median(quiet) + 5 * TURN
+    assert max(busy) < max(quiet) + 0.5
+
+
+def test_sessions_at_once_say_what_they_say_alone(server):
+    """Many at the same time, each in a thread, with different texts and policies."""
+    problems: list[str] = []
+
+    def speak(number: int) -> None:
+        policy = f"wait-k:{1 + number % 4}"
+        text = " ".join(GERMAN[number % 6 :] + GERMAN[: number % 6])
+        with Client(server.live, policies=[policy]) as client:
+            for word in text.split():
+                client.text(f"{word} ")
+            client.finish()
+        if client.words() != alone(server.models["de-en"], policy, text)[0]:
+            problems.append(f"session {number}")
+
+    threads = [threading.Thread(target=speak, args=(number,)) for number in range(16)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(60)
+    assert problems == []
