@@ -9,6 +9,7 @@ demo: .venv/.installed
 	@$(BIN)/python examples/demo.py
 
 test: .venv/.installed check
+	@$(BIN)/python -m tests.browser
 	$(BIN)/python -m pytest
 
 quick: .venv/.installed

@@ -1,10 +1,14 @@
-"""A real browser for tests of the page. Without one they are skipped, but never in CI: there they fail."""
+"""A real browser for tests of the page. Without one they are skipped, but never in CI: there they fail.
+
+`python -m tests.browser`, which `make test` calls, looks for one, and installs Debian's where there is none and it may.
+"""
 
 from __future__ import annotations
 
 import contextlib
 import os
 import shutil
+import subprocess
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
@@ -20,6 +24,16 @@ MISSING = f"no browser: install chromium, or name one in STACL_CHROMIUM (looked 
 def chromium() -> str | None:
     """The path of a Chromium or Chrome: STACL_CHROMIUM, or the first of the usual names."""
     return next(filter(None, map(shutil.which, (os.environ.get("STACL_CHROMIUM", ""), *NAMES))), None)
+
+
+def install() -> None:
+    """Debian's Chromium, if this is Debian or a child of it, and we may install."""
+    if chromium() is None and shutil.which("apt-get") and os.geteuid() == 0:
+        print("installing chromium, for the tests of the page", flush=True)
+        for command in (["update"], ["install", "--yes", "--no-install-recommends", "chromium"]):
+            # A failure is told by the tests that find no browser.
+            subprocess.run(["apt-get", "--quiet=2", *command], check=False, stdout=subprocess.DEVNULL)
+    print(f"browser for the tests of the page: {chromium() or MISSING}")
 
 
 # In CI a test without its browser runs, and fails where it asks for one.
@@ -43,3 +57,7 @@ def open_browser() -> Iterator[Browser]:
             yield browser
         finally:
             browser.close()
+
+
+if __name__ == "__main__":
+    install()
