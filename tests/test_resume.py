@@ -146,12 +146,22 @@ def test_interrupted_by_hand_it_says_how_to_go_on(tmp_path, toy_config):
     folder = tmp_path / "run"
     environment = os.environ | {"OMP_NUM_THREADS": "1"}
     endless = command(folder, toy_config, "--set", "train.steps=1000000")
-    process = subprocess.Popen(endless, env=environment, stderr=subprocess.PIPE, text=True)
-    while not any((folder / "checkpoints").glob("0*")):
-        assert process.poll() is None
-        time.sleep(0.01)
-    process.send_signal(signal.SIGINT)
-    _, said = process.communicate(timeout=60)
+    process = subprocess.Popen(
+        endless,
+        env=environment,
+        stderr=subprocess.PIPE,
+        text=True,
+        # A shell starts what runs in its background with Ctrl-C ignored, and so perhaps this test.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
+    )
+    try:
+        while not any((folder / "checkpoints").glob("0*")):
+            assert process.poll() is None
+            time.sleep(0.01)
+        process.send_signal(signal.SIGINT)
+        _, said = process.communicate(timeout=60)
+    finally:
+        process.kill()
     assert process.returncode == 130
     assert "--resume" in said
     assert "Traceback" not in said
