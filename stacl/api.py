@@ -126,8 +126,8 @@ def load(name: str | Path, engine: str = "auto") -> Translator:
     folder = pretrained.folder(str(name)) if name in shipped else Path(name)
     if not folder.is_dir():
         raise UserError(
-            f"no model {name}{suggest(str(name), shipped)}: the name of a shipped model, or a folder that"
-            " `stacl train` or `stacl export` made, is expected"
+            f"no model {name}: expected a folder that `stacl train` or `stacl export` made, or the name of a"
+            f" shipped model{suggest(str(name), shipped)}"
         )
     if engine not in ENGINES:
         raise UserError(f"no engine is called {engine!r}{suggest(engine, ENGINES)}")

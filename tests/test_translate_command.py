@@ -203,7 +203,7 @@ def test_pace_makes_a_speaker(copy_run, tmp_path):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (["{tmp}/nothing"], "no model {tmp}/nothing: a run folder that `stacl train` made is expected"),
+        (["{tmp}/nothing"], "no model {tmp}/nothing: expected a folder that `stacl train` or `stacl export` made"),
         (["{run}", "{tmp}/nothing.txt"], "{tmp}/nothing.txt cannot be read: No such file or directory"),
         (["{run}", "{tmp}"], "{tmp} cannot be read: Is a directory"),
         (["{run}", "--policy", "wait-q:3"], "no policy is called 'wait-q'; did you mean wait-k?"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections import deque
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -48,10 +49,11 @@ class Aligner:
 
     def words_told(self) -> None:
         """The words of all sentences so far are on their way to the client: their alignments may follow."""
-        while self._coming:
-            self._queue.append(self._coming[0])
-            self._coming.popleft()  # after it was queued: at no moment is it nowhere
-            self._scheduler.wake(self)
+        with contextlib.suppress(IndexError):  # cancelled meanwhile
+            while self._coming:
+                self._queue.append(self._coming[0])
+                self._coming.popleft()  # after it was queued: at no moment is it nowhere
+                self._scheduler.wake(self)
 
     @property
     def pending(self) -> bool:

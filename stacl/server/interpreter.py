@@ -71,8 +71,9 @@ class Interpreter:
                 self.cancel()
         if report:
             self._report(report)
-        if self._tracks:
-            self._tracks.told()
+        tracks = self._tracks
+        if tracks is not None:
+            tracks.told()
         return more and not self.blocked
 
     def _step(self, report: Report) -> bool:
