@@ -31,6 +31,8 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")  # before numpy is imported
 
 from websockets.asyncio.client import connect
 
+from stacl import pretrained
+
 GERMAN = """Ein Mann schläft auf dem grünen Sofa.
 Zwei junge Frauen laufen schnell durch den Park, während es regnet.
 Der kleine Hund spielt mit einem roten Ball im Wasser.
@@ -123,11 +125,18 @@ class Process:
         return self._process.wait(30)
 
 
+def machine_seconds() -> float:
+    """CPU seconds that everything on this machine has used."""
+    ticks = list(map(int, Path("/proc/stat").read_text().split("\n")[0].split()[1:9]))
+    return (sum(ticks) - sum(ticks[3:5])) / os.sysconf("SC_CLK_TCK")  # but idle, and waiting for a disk
+
+
 def texts(lines: list[str], sessions: int, words: int) -> Iterator[str]:
-    """A text of its own for each session."""
+    """A text of its own for each session, from the middle of a sentence on: speakers do not begin all at once."""
     rng = random.Random(1)
     for _ in range(sessions):
-        chosen: list[str] = []
+        chosen = rng.choice(lines).split()
+        del chosen[: rng.randrange(len(chosen))]
         while len(chosen) < words:
             chosen += rng.choice(lines).split()
         yield " ".join(chosen[:words])
@@ -164,14 +173,16 @@ def milliseconds(times: list[float]) -> str:
     return f"{1000 * statistics.median(ordered):.1f} | {1000 * last:.1f} | {1000 * ordered[-1]:.1f}"
 
 
-def report(clients: list[Client], memory: list[float], cpu: float, seconds: float) -> None:
+def report(clients: list[Client], memory: list[float], used: dict[str, float], seconds: float) -> None:
     source, target = (sum(map(len, lists)) for lists in ([c.sent for c in clients], [c.words for c in clients]))
-    print("| sessions | dropped | mixed up | words/s in | words/s out | CPU of the server | MB before | most | after |")
-    print("|--:|--:|--:|--:|--:|--:|--:|--:|--:|")
+    print("| sessions | dropped | mixed up | words/s in | words/s out | MB before | most | after |")
+    print("|--:|--:|--:|--:|--:|--:|--:|--:|")
     print(
-        f"| {len(clients)} | 0 | 0 | {source / seconds:.0f} | {target / seconds:.0f} | {100 * cpu / seconds:.0f} % | "
+        f"| {len(clients)} | 0 | 0 | {source / seconds:.0f} | {target / seconds:.0f} | "
         f"{memory[0]:.0f} | {max(memory):.0f} | {memory[-1]:.0f} |"
     )
+    shares = ", ".join(f"{who} {100 * cpu / seconds:.0f} %" for who, cpu in used.items())
+    print(f"\nshare of one core: {shares}")
     print("\n| delay of a word, ms | median | 99th percentile | most |\n|---|--:|--:|--:|")
     print(f"| in the server (`waited`) | {milliseconds([t for c in clients for t in c.waited])} |")
     print(f"| sent to heard, by the client's clock | {milliseconds([t for c in clients for t in c.delays])} |")
@@ -185,7 +196,13 @@ def free_port() -> int:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("model", nargs="?", default="de-en", help="a shipped model or a folder (default de-en)")
+    shipped = [name for name in pretrained.names() if name.endswith("de-en")]
+    parser.add_argument(
+        "model",
+        nargs="?" if shipped else None,
+        default=shipped[-1] if shipped else None,
+        help="a shipped model or a folder that translates from German (default: %(default)s)",
+    )
     parser.add_argument("--text", type=Path, help="source sentences, a line each (default: a few German ones)")
     parser.add_argument("--sessions", type=int, default=200)
     parser.add_argument("--seconds", type=float, default=60.0, help="how long each session speaks (default 60)")
@@ -198,9 +215,13 @@ def main() -> None:
     port = free_port()
     server = Process(options.model, port, ["--limit", f"sessions={options.sessions + 10}"])
     server.wait_until_ready()
-    busy, began = server.cpu_seconds(), time.perf_counter()
+    began = time.perf_counter()
+    before = (server.cpu_seconds(), time.process_time(), machine_seconds())
     memory = asyncio.run(stream(clients, f"ws://127.0.0.1:{port}/live", options.policy, options.pace, server))
-    seconds, cpu = time.perf_counter() - began, server.cpu_seconds() - busy
+    seconds = time.perf_counter() - began
+    after = (server.cpu_seconds(), time.process_time(), machine_seconds())
+    ours, clients_own, all_of_it = (late - early for early, late in zip(before, after, strict=True))
+    used = {"server": ours, "clients": clients_own, "all other programs": max(0.0, all_of_it - ours - clients_own)}
     code = server.stop()
     dropped = sum(not client.complete for client in clients)
     wrong = mixed_up(clients, options.model, options.policy)
@@ -209,7 +230,7 @@ def main() -> None:
     print(
         f"{options.model}, {options.policy}, a word each {options.pace:g} s, {os.cpu_count()} cores, {seconds:.0f} s\n"
     )
-    report(clients, memory, cpu, seconds)
+    report(clients, memory, used, seconds)
 
 
 if __name__ == "__main__":

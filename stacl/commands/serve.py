@@ -13,6 +13,7 @@ from __future__ import annotations
 import argparse
 import os
 import secrets
+import signal
 import socket
 import sys
 from pathlib import Path
@@ -51,7 +52,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         help="a web page elsewhere that may connect, such as https://example.org; may be repeated",
     )
     parser.add_argument(
-        "--workers", type=int, metavar="N", help="threads that compute (default: all cores but one, 4 at most)"
+        "--workers", type=int, metavar="N", help="threads that compute (default: one a core, 4 at most)"
     )
     parser.add_argument(
         "--limit", action="append", default=[], metavar="NAME=N", help="change a limit; may be repeated"
@@ -75,8 +76,9 @@ def run(args: argparse.Namespace) -> int:
         allow_files(settings.limits.connections + _OTHER_FILES)
         journal.configure()
         print(_announcement(args.host, listener, settings, list(folders)), file=sys.stderr, flush=True)
-        Server(app).run([listener])
-    return 0
+        server = Server(app)
+        server.run([listener])
+    return 128 + signal.SIGINT if server.force_exit else 0
 
 
 def _settings(args: argparse.Namespace) -> Settings:

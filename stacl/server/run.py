@@ -206,6 +206,8 @@ class Server(uvicorn.Server):
         while not draining.done() and not self.force_exit:  # which a second Ctrl-C asks for
             await asyncio.wait((draining,), timeout=0.1)
         await super().shutdown(sockets)
+        if self.force_exit:  # what uvicorn leaves undone then: the threads that compute must end all the same
+            await self.lifespan.shutdown()
 
     @contextlib.contextmanager
     def capture_signals(self) -> Iterator[None]:

@@ -11,9 +11,9 @@ LOOPBACK = ("localhost", "127.0.0.1", "::1")
 
 
 def default_workers() -> int:
-    """Threads that compute: a core each, but one for the event loop, and no more than it can keep busy."""
+    """Threads that compute: one a core, and no more than the event loop's thread can keep busy."""
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    return max(1, min(4, cores - 1))
+    return min(4, cores)
 
 
 @dataclass(frozen=True)

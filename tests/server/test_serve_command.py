@@ -98,6 +98,20 @@ def test_an_end_does_not_wait_for_ever(model_folder):
         assert time.monotonic() - began < 15
 
 
+def test_a_second_interrupt_ends_at_once(model_folder):
+    with process(model_folder, "--limit", "drain_seconds=60") as running, Client(running.live) as client:
+        client.text("Hund " * 12_000)
+        client.until("heard")
+        running.process.send_signal(signal.SIGINT)
+        with contextlib.suppress(httpx.ConnectError):  # once it no longer listens, it has begun to end
+            while True:
+                httpx.get(f"{running.url}/health")
+        began = time.monotonic()
+        code, written = running.end(signal.SIGINT)
+        assert time.monotonic() - began < 15
+        assert (code, written) == (130, "")
+
+
 def test_no_user_text_in_the_log(model_folder):
     with process(model_folder) as running:
         with Client(f"{running.live}?note={SECRET}", policies=["wait-k:1"]) as client:
