@@ -134,7 +134,7 @@ def _named(name: str, translator: Translator, root: str | None) -> TestSet:
 def table(results: list[dict[str, Any]], name: str = "") -> str:
     """A row a policy, then the signatures, which are the same for all but the decoding."""
     width = max(len("policy"), *(len(result["policy"]) for result in results))
-    lines = [f"{name}"] if name else []
+    lines = [name] if name else []
     lines += ["policy".ljust(width) + "".join(name.rjust(8) for name in COLUMNS) + "   empty  loops"]
     for result in results:
         scores = (result["scores"].get(name) for name in COLUMNS)
