@@ -64,7 +64,7 @@ class ModelSettings:
     """What to train. A size of 0 is taken from the preset."""
 
     kind: str = _doc("transformer", "the model, a file of stacl/models/")
-    start: str = _doc("", "run folder whose weights and vocabulary to begin with, instead of chance: fine-tuning")
+    start: str = _doc("", "run folder whose weights to begin with; its vocabulary too, if it is of the same languages")
     preset: str = _doc("small", "sizes to start from", tuple(PRESETS))
     encoder: str = _doc(
         "causal", "of a Transformer. causal: one cached pass; prefix: the paper's, re-encoded", ("causal", "prefix")
@@ -97,6 +97,7 @@ class TrainSettings:
     accumulate: int = _doc(1, "batches added up before each update")
     steps: int = _doc(100_000, "updates at the most")
     epochs: int = _doc(0, "passes over the data at the most; 0: no limit")
+    optimizer: str = _doc("adam", "adam; muon: Adam for embeddings, Muon for the layers", ("adam", "muon"))
     rate: float = _doc(1e-3, "highest learning rate")
     warmup: int = _doc(1000, "updates of linear warm-up")
     schedule: str = _doc(

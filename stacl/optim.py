@@ -1,13 +1,15 @@
-"""Adam and its learning rate over the steps."""
+"""The optimizer and its learning rate over the steps."""
 
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import torch
 
 from stacl.config import TrainSettings
 from stacl.models.base import Model
+from stacl.muon import Muon
 
 
 def rate_at(step: int, settings: TrainSettings) -> float:
@@ -35,11 +37,17 @@ def _scheduled(step: int, settings: TrainSettings) -> float:
 
 
 def build(model: Model, settings: TrainSettings) -> torch.optim.Optimizer:
-    """Adam; weight decay touches matrices alone, never norms and biases."""
-    matrices = [p for p in model.parameters() if p.requires_grad and p.dim() > 1]
-    others = [p for p in model.parameters() if p.requires_grad and p.dim() <= 1]
-    groups = [{"params": matrices, "weight_decay": settings.decay}, {"params": others, "weight_decay": 0.0}]
-    return torch.optim.AdamW(groups, lr=settings.rate, betas=(settings.beta1, settings.beta2), eps=1e-9, fused=True)
+    """Adam, with Muon for the layers if so chosen; weight decay touches matrices alone, never norms and biases."""
+    adam: dict[str, Any] = {"lr": settings.rate, "betas": (settings.beta1, settings.beta2), "eps": 1e-9, "fused": True}
+    named = [(name, p) for name, p in model.named_parameters() if p.requires_grad]
+    vectors = {"params": [p for _, p in named if p.dim() <= 1], "weight_decay": 0.0}
+    if settings.optimizer == "adam":
+        matrices = {"params": [p for _, p in named if p.dim() > 1], "weight_decay": settings.decay}
+        return torch.optim.AdamW([matrices, vectors], **adam)
+    # A row of an embedding is a vector of its own: only the few that a batch uses have a gradient.
+    layers = [p for name, p in named if p.dim() > 1 and "embedding" not in name]
+    rows = [p for name, p in named if p.dim() > 1 and "embedding" in name]
+    return Muon(layers, [{"params": rows, "weight_decay": settings.decay}, vectors], settings.decay, **adam)
 
 
 def step(

@@ -11,6 +11,7 @@ from stacl import api
 from stacl.atomic import write_atomically, write_text_atomically
 from stacl.batches import Encoded
 from stacl.config import Config
+from stacl.config import load as load_config
 from stacl.console import Progress
 from stacl.corpora.base import Corpus, corpus
 from stacl.corpora.files import Files
@@ -130,15 +131,17 @@ def _read(words: Path) -> Iterator[Pair]:
 
 
 def _vocabulary(config: Config, words: Path, folder: Path, report: Callable[[str], None]) -> None:
-    if not config.model.start:
-        report(f"learning {config.text.vocabulary:,} pieces")
-        return _learn(config, words, folder)
-    taken = Path(config.model.start) / "vocabulary"
-    api.load_vocabularies(taken.parent)  # says so if there is none
-    if (taken / "target.model").exists() == config.text.shared:
-        raise UserError(f"text.shared must be {str(not config.text.shared).lower()}, as in {taken.parent}")
-    shutil.copytree(taken, folder)
-    return None
+    start = Path(config.model.start)
+    if config.model.start:
+        api.load_vocabularies(start)  # says so if there is none
+        if (start / "vocabulary" / "target.model").exists() == config.text.shared:
+            raise UserError(f"text.shared must be {str(not config.text.shared).lower()}, as in {start}")
+        other = load_config(start / "config.toml").data
+        if {other.source, other.target} == {config.data.source, config.data.target}:
+            shutil.copytree(start / "vocabulary", folder)
+            return
+    report(f"learning {config.text.vocabulary:,} pieces")
+    _learn(config, words, folder)
 
 
 def _learn(config: Config, words: Path, folder: Path) -> None:

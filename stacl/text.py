@@ -31,8 +31,8 @@ class Subwords:
     def __init__(self, model: bytes, name: str = "vocabulary") -> None:
         self.model = model
         self._processor = _processor(model, name)
-        pieces = [self._processor.id_to_piece(i) for i in range(len(self))]
-        self.ends_word = np.array([piece.endswith(SPACE) for piece in pieces])  # [V] True: the last piece of a word
+        self.pieces: list[str] = [self._processor.id_to_piece(i) for i in range(len(self))]
+        self.ends_word = np.array([piece.endswith(SPACE) for piece in self.pieces])  # [V] True: the last of a word
         self.encode_word = lru_cache(maxsize=200_000)(self._encode_word)
 
     @classmethod

@@ -33,6 +33,7 @@ from stacl.policies.base import policy
 from stacl.prepare import Prepared
 from stacl.progress import Clock, Log, Position, Tally
 from stacl.shares import Shares
+from stacl.transfer import begin_with
 from stacl.validate import Figures, validate
 
 
@@ -61,8 +62,7 @@ class Trainer:
         saved = checkpoint.checkpoints(self.folder / "checkpoints")
         if not saved:
             if start := self.config.model.start:
-                tensors = checkpoint.load_model_tensors(Path(start) / "model.safetensors")
-                checkpoint.load_weights(self.model, tensors, start)
+                begin_with(self.model, Path(start), self.prepared.source, self.prepared.target)
             return False
         progress = checkpoint.load_checkpoint(saved[-1], self.model, self.optimizer)
         try:
@@ -156,7 +156,7 @@ class Trainer:
         ]
 
     def update(self, batches: list[Batch]) -> tuple[float, int, float]:
-        """One step of Adam over some batches; (summed surprise, target positions, norm of the gradient)."""
+        """One step over some batches; (summed surprise, target positions, norm of the gradient)."""
         step = self.position.step
         self.model.train()
         positions = int(self.world.add_up(sum(int(batch.real.sum()) for batch in batches))[0])
@@ -172,7 +172,8 @@ class Trainer:
             raise UserError(f"the loss is not finite at step {step}; lower train.rate or raise train.warmup")
         self.world.add_up_gradients(self.model)
         rate = optim.rate_at(step, self.settings)
-        norm = optim.step(self.optimizer, self.model, rate, self.settings.clip, self.scaler)
+        with self.shares.together():
+            norm = optim.step(self.optimizer, self.model, rate, self.settings.clip, self.scaler)
         return surprise, positions, norm
 
     def _gradients(self, job: tuple[Batch, str, int]) -> tuple[float, tuple[Tensor, ...]]:

@@ -1,4 +1,4 @@
-"""`model.start`: a run that begins with the weights and the vocabulary of another."""
+"""`model.start`: a run that begins with the weights of another, and its vocabulary if the languages are the same."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ import json
 
 import pytest
 
+from stacl.api import load_vocabularies
+from stacl.checkpoint import load_tensors
 from tests.conftest import stacl
 
 pytestmark = pytest.mark.slow
@@ -35,6 +37,33 @@ def test_it_goes_on_without_the_other(copy_run, toy_config, tmp_path):
     done = stacl("train", "--resume", "--out", tmp_path / "run", "--set", "train.steps=2")
     assert done.returncode == 0, done.stderr
     assert "resumed" in done.stderr
+
+
+def test_other_languages_keep_the_layers_and_the_vectors_of_known_pieces(copy_run, toy_config, tmp_path):
+    english = tmp_path / "en.txt"
+    english.write_text("one two three\nfour five six\nseven eight nine\nba be bi\n" * 50)
+    files = f'["{english}","{english}"]'
+    other = (
+        "data.source=de",
+        "data.target=en",
+        "data.corpora=[]",
+        f"data.train_files={files}",
+        f"data.valid_files={files}",
+    )
+    done = begin(toy_config, copy_run, tmp_path / "run", *other, "text.vocabulary=330")
+    assert done.returncode == 0, done.stderr
+    begun, taken = (load_tensors(folder / "model.safetensors") for folder in (tmp_path / "run", copy_run))
+    ours, theirs = (load_vocabularies(folder)[0].pieces for folder in (tmp_path / "run", copy_run))
+    assert ours != theirs
+    both = set(ours) & set(theirs)
+    assert len(both) > 256
+    for name in begun:
+        if name in ("source_embedding.weight", "target_embedding.weight", "bias"):
+            own, other_rows = begun[name], taken[name]
+            for piece in both:
+                assert own[ours.index(piece)].allclose(other_rows[theirs.index(piece)], atol=1e-6), (name, piece)
+        else:
+            assert begun[name].allclose(taken[name], atol=1e-6), name
 
 
 @pytest.mark.parametrize(
