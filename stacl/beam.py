@@ -24,7 +24,7 @@ class Tail:
     committed: Hypothesis
     previous: int  # the piece to feed first
     read: int  # units read, the end counted: all of them
-    visible: int  # source pieces
+    heard: Sequence[int] | np.ndarray  # source pieces, the end among them
 
 
 @dataclass
@@ -52,10 +52,10 @@ def finish(engine: Engine, state: Any, tails: Sequence[Tail], rules: Rules, beam
     while any(open_branches):
         rows = [(i, branch) for i, branches in enumerate(open_branches) for branch in branches]
         previous = np.array([branch.previous for _, branch in rows])
-        visible = np.array([tails[i].visible for i, _ in rows])
+        visible = np.array([len(tails[i].heard) for i, _ in rows])
         state, logits = engine.write(state, previous, visible)
         for row, (i, branch) in enumerate(rows):
-            rules.restrict(logits[row], branch.hypothesis, tails[i].read, True)
+            rules.restrict(logits[row], branch.hypothesis, tails[i].read, True, tails[i].heard)
         scores = _log_softmax(logits)
         parents: list[int] = []
         first = 0

@@ -6,11 +6,13 @@ and the beam all ask it, so they write the same words.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
 
 from stacl.policies.base import Action, Policy, View
+from stacl.repeats import would_repeat
 from stacl.text import BEGIN, END, PAD, UNKNOWN
 
 LONGEST_WORD = 32  # pieces; a word that has not ended by then must end: no listener waits for an endless word
@@ -65,8 +67,18 @@ class Rules:
             return Action.READ
         return self.policy.decide(View(read, written, source_ended))
 
-    def restrict(self, logits: np.ndarray, hypothesis: Hypothesis, read: int, source_ended: bool) -> None:
-        """Set what is not allowed in one row of logits [V] to minus infinity. `read` counts units, the end too."""
+    def restrict(
+        self,
+        logits: np.ndarray,
+        hypothesis: Hypothesis,
+        read: int,
+        source_ended: bool,
+        heard: Sequence[int] | np.ndarray,
+    ) -> None:
+        """Set what is not allowed in one row of logits [V] to minus infinity.
+
+        `read` counts units, the end too; `heard` are the source pieces in them.
+        """
         logits[_NEVER_WRITTEN] = -np.inf
         may_end = source_ended or self.end_is_free
         if not may_end:
@@ -76,3 +88,5 @@ class Rules:
         elif may_end and hypothesis.units >= 2 * read + 20:  # a loop stops here
             logits[:] = -np.inf
             logits[END] = 0.0
+        elif hypothesis.in_word == 0:
+            logits[would_repeat(hypothesis.pieces, self.ends_word, heard)] = -np.inf

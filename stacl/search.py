@@ -58,7 +58,7 @@ def decode(engine: Engine, sources: Sources, rules: Rules, beam: int = 1) -> lis
         visible = np.array([sources.visible(int(row), read[row]) for row in alive])
         if beam > 1 and ended.any():
             tails = [
-                Tail(found[row], int(fed), read[row], int(seen))
+                Tail(found[row], int(fed), read[row], sources.pieces[row, :seen])
                 for row, fed, seen in zip(alive[ended], previous[ended], visible[ended], strict=True)
             ]
             best = finish(engine, engine.select(state, ended.nonzero()[0]), tails, rules, beam)
@@ -67,7 +67,8 @@ def decode(engine: Engine, sources: Sources, rules: Rules, beam: int = 1) -> lis
         else:
             state, logits = engine.write(state, previous, visible)
             for i, row in enumerate(alive):
-                rules.restrict(logits[i], found[row], read[row], bool(ended[i]))
+                heard = sources.pieces[row, : visible[i]]
+                rules.restrict(logits[i], found[row], read[row], bool(ended[i]), heard)
             previous = logits.argmax(-1)
             for row, piece in zip(alive, previous.tolist(), strict=True):
                 found[row].add(piece, read[row], rules.ends_word, unit)

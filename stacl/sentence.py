@@ -59,7 +59,7 @@ class Sentence:
         self._previous = BEGIN
         self._word: list[int] = []  # pieces of the word that is not finished yet
         self._read = 0  # units read, the end counted
-        self._pieces_read = 0
+        self._heard: list[int] = []  # source pieces read
         self._ended = False  # the end has been read
         self._source: list[str] = []
         self._word_ends: list[int] = []  # source pieces up to the end of each word
@@ -97,7 +97,7 @@ class Sentence:
         """Another one that is exactly as far. Engine states are values, so they may be shared."""
         twin = copy.copy(self)
         twin._hypothesis = self._hypothesis.copy()
-        for name in ("_arrived", "_word", "_source", "_word_ends", "_written", "_read_times"):
+        for name in ("_arrived", "_word", "_heard", "_source", "_word_ends", "_written", "_read_times"):
             setattr(twin, name, copy.copy(getattr(self, name)))
         return twin
 
@@ -150,12 +150,12 @@ class Sentence:
     def _take(self, unit: list[int]) -> None:
         self._state = self.translator.engine.read(self._state, np.array([unit]))
         self._read += 1
-        self._pieces_read += len(unit)
+        self._heard += unit
         self._ended = unit == [END]
 
     def _write(self) -> None:
         self._state, logits = self.translator.engine.write(self._state, np.array([self._previous]))
-        self._rules.restrict(logits[0], self._hypothesis, self._read, self._ended)
+        self._rules.restrict(logits[0], self._hypothesis, self._read, self._ended, self._heard)
         piece = int(logits[0].argmax())
         finished = self._hypothesis.add(piece, self._read, self._rules.ends_word, self.policy.unit)
         self._previous = piece
@@ -164,7 +164,7 @@ class Sentence:
     def _write_tail(self) -> None:
         """All that is left, by beam search: the source is complete, so nobody waits for it."""
         committed = len(self._hypothesis.pieces)
-        tail = Tail(self._hypothesis, self._previous, self._read, self._pieces_read)
+        tail = Tail(self._hypothesis, self._previous, self._read, self._heard)
         self._hypothesis = finish(self.translator.engine, self._state, [tail], self._rules, self._beam)[0]
         for piece in self._hypothesis.pieces[committed:]:
             self._show(piece, bool(self._rules.ends_word[piece]))

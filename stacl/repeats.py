@@ -1,0 +1,54 @@
+"""Words said again and again: a model that has lost the thread must not go round in circles.
+
+Whole words in a row may come twice; more often only if the speaker repeated something as often ("nein, nein, nein,
+nein"). Only what was heard so far counts, so the rule never looks ahead.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+ALLOWED = 2  # times in a row, whatever the speaker said
+LONGEST = 24  # pieces of a block that is looked for: about a dozen words
+
+
+def would_repeat(written: Sequence[int], ends_word: np.ndarray, heard: Sequence[int] | np.ndarray) -> list[int]:
+    """The pieces that would begin once more what was said as often as is allowed. Asked between two words.
+
+    >>> ends = np.array([True] * 9)
+    >>> would_repeat([5, 6, 7, 6, 7], ends, heard=[1, 2, 3]), would_repeat([5, 6, 7, 6, 7], ends, heard=[2, 2, 2])
+    ([6], [])
+    """
+    found = [first for first, times in _ending_blocks(written, ends_word) if times >= ALLOWED]
+    if not found:
+        return []
+    allowed = max(ALLOWED, times_in_a_row(heard))
+    return [first for first, times in _ending_blocks(written, ends_word) if times >= allowed]
+
+
+def _ending_blocks(written: Sequence[int], ends_word: np.ndarray) -> list[tuple[int, int]]:
+    """(First piece, times in a row) of each block of whole words that the text ends with more than once."""
+    found = []
+    for size in range(1, min(LONGEST, len(written) // 2) + 1):
+        block, times = written[-size:], 1
+        while written[-size * (times + 1) : -size * times] == block:
+            times += 1
+        if times > 1 and ends_word[block[-1]]:
+            found.append((block[0], times))
+    return found
+
+
+def times_in_a_row(pieces: Sequence[int] | np.ndarray) -> int:
+    """How often in a row any block of pieces comes at the most.
+
+    >>> times_in_a_row([4, 1, 2, 1, 2, 1, 2, 5]), times_in_a_row([1, 2, 3])
+    (3, 1)
+    """
+    row, most = np.asarray(pieces), 1
+    for size in range(1, min(LONGEST, len(row) // 2) + 1):
+        different = np.flatnonzero(row[size:] != row[:-size])
+        longest = np.diff(different, prepend=-1, append=len(row) - size).max() - 1  # equal ones in a row
+        most = max(most, 1 + int(longest) // size)
+    return most

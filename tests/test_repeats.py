@@ -1,0 +1,83 @@
+"""What a model that has lost the thread may not do: go round in circles. Live and batched alike."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from stacl import pretrained
+from stacl.api import load
+from stacl.policies.base import policy
+from stacl.repeats import ALLOWED, times_in_a_row, would_repeat
+from stacl.rules import Hypothesis, Rules
+
+ENDS = np.array([False, True] * 5)  # odd pieces end a word
+few = st.lists(st.integers(0, 3), max_size=14)
+
+
+def naive_times(pieces: list[int]) -> int:
+    best = 1
+    for size in range(1, len(pieces) + 1):
+        for start in range(len(pieces)):
+            times = 1
+            while pieces[start + size * times : start + size * (times + 1)] == pieces[start : start + size]:
+                times += 1
+            best = max(best, times)
+    return best
+
+
+@given(pieces=few)
+def test_counting_is_what_it_says(pieces):
+    assert times_in_a_row(pieces) == naive_times(pieces)
+
+
+@given(pieces=few, heard=few)
+def test_nothing_is_ever_said_more_often_than_allowed(pieces, heard):
+    """Write whatever is wanted as long as it is allowed: no block of whole words comes too often."""
+    written = Hypothesis()
+    for piece in pieces:
+        if written.in_word or piece not in would_repeat(written.pieces, ENDS, heard):
+            written.add(piece, 1, ENDS, "word")
+    words, word = [], []
+    for piece in written.pieces:
+        word.append(piece)
+        if ENDS[piece]:
+            words.append(tuple(word))
+            word = []
+    assert naive_times(words) <= max(ALLOWED, naive_times(heard))
+
+
+def test_a_number_may_have_many_zeros():
+    zeros = Hypothesis()
+    for piece in (6, 6, 6):  # within a word
+        zeros.add(piece, 1, ENDS, "word")
+    logits = np.zeros(10)
+    Rules(ENDS, policy("wait-k:1")).restrict(logits, zeros, 1, True, heard=[4, 5])
+    assert np.isfinite(logits[6])
+
+
+@pytest.mark.parametrize("times", [4, 7])
+def test_a_speaker_who_repeats_is_followed(times):
+    heard = [7] * times
+    assert would_repeat([5] * (times - 1), ENDS, heard) == []
+    assert would_repeat([5] * times, ENDS, heard) == [5]
+
+
+@pytest.mark.parametrize("spec", ["wait-k:1", "wait-k:3", "full"])
+@pytest.mark.parametrize("beam", [1, 3])
+def test_live_and_batched_write_the_same_of_what_makes_it_loop(spec, beam):
+    translator = load(pretrained.folder("captions-de-en"))
+    lines = [
+        "Die Regierung der Regierung hat die Regierung",
+        "nein nein nein nein nein nein",
+        "und und der der die und",
+    ]
+    together = [trace.target for trace in translator.translate_lines(lines, spec, beam=beam)]
+    for line, expected in zip(lines, together, strict=True):
+        live = translator.stream(spec, beam=beam)
+        for word in line.split():
+            live.read(word)
+        live.close()
+        assert live.trace.target == expected
