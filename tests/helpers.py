@@ -15,7 +15,7 @@ from stacl.languages import language
 from stacl.models.base import Model
 from stacl.models.rnn import Rnn
 from stacl.models.transformer import Transformer
-from stacl.text import BEGIN, END, Subwords
+from stacl.text import BEGIN, END, SPACE, Subwords
 
 torch.set_num_threads(1)  # tiny products: a second thread only spins, and disturbs whatever else runs
 VOCABULARY = 40
@@ -79,4 +79,5 @@ def random_translator(name: str = "transformer-causal", source: str = "de", targ
         # Else a random model hardly ever ends a word or a sentence, and tests take for ever.
         model.bias[END] += 4.0
         model.bias[torch.from_numpy(pieces.ends_word)] += 3.0
+        model.bias[pieces.pieces.index(SPACE)] = -100.0  # a word without a letter is not shown, and not counted
     return Translator(settings, TorchEngine(model), pieces, pieces)

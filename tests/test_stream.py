@@ -16,6 +16,7 @@ from stacl.batches import collate
 from stacl.errors import UserError
 from stacl.masks import reading
 from stacl.policies.base import policy
+from stacl.rules import Hypothesis, Rules
 from stacl.text import END
 from tests.helpers import GERMAN, random_translator, tiny_models
 
@@ -106,7 +107,7 @@ def test_the_beam_leaves_alone_what_was_said_before_the_end(name):
 
 
 def tail_score(translator, line: str, trace_pieces, committed: int, chosen) -> float:
-    """Mean log probability of the pieces after the committed ones, by the masked pass, END included."""
+    """Mean log probability of the pieces after the committed ones, by the masked pass and the rules, END included."""
     pieces = translator.source_pieces
     batch = collate(
         [(np.array(pieces.encode(line.split())), np.array(trace_pieces, dtype=np.int64))],
@@ -116,7 +117,11 @@ def tail_score(translator, line: str, trace_pieces, committed: int, chosen) -> f
     )
     with torch.no_grad():
         logits = translator.engine.model(batch, reading(chosen, batch, random.Random(0)))[0]
-    logits[:, [0, 1, 2]] = -torch.inf  # never written
+    rules, said, heard = Rules(pieces.ends_word, chosen), Hypothesis(), [*pieces.encode(line.split()), END]
+    for row, piece in zip(logits.numpy(), [*trace_pieces, END], strict=True):
+        if len(said.pieces) >= committed:
+            rules.restrict(row, said, len(line.split()) + 1, True, heard)
+        said.add(piece, 0, pieces.ends_word, "word")
     logs = logits.log_softmax(-1).gather(1, batch.target_out[0][:, None])[:, 0]
     return float(logs[committed:].mean())
 
