@@ -1,0 +1,241 @@
+"""Playing, speaking, captions, transcripts; and that the page suits everybody."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+from playwright.sync_api import expect
+
+from stacl.server.pages import FOLDER
+from tests.browser import requires_browser
+from tests.conftest import stacl
+from tests.server.page.steps import (
+    POLICIES,
+    SENTENCE,
+    connected,
+    enter,
+    heard,
+    said,
+    wait_for_words,
+    wait_until_said,
+    words,
+)
+
+pytestmark = requires_browser
+
+
+def test_an_example_is_played_at_a_pace(visit, server):
+    page = connected(visit("?pace=2400&example=The green sofa"))
+    text = "Ein Mann schläft auf einem grünen Sofa."
+    assert page.locator(".upcoming").inner_text() == text  # an empty page shows what will be played
+    page.get_by_role("button", name="Play the text").click()
+    wait_until_said(page)
+    assert heard(page) == text.split()
+    assert said(page) == [text] * len(POLICIES)
+    expect(page.locator("body")).to_have_attribute("data-player", "done")
+    page.click("#restart")
+    wait_until_said(page, sentences=2)
+    assert heard(page) == text.split()
+    assert words(page, "#heard .past") == text.split()
+
+
+def test_playing_pauses_and_goes_on(visit):
+    page = connected(visit("?pace=20&example=A short speech"))
+    page.click("#play")
+    wait_for_words(page, "#heard .now", 1)
+    page.get_by_role("button", name="Pause").click()
+    expect(page.locator("body")).to_have_attribute("data-player", "paused")
+    assert page.locator(".upcoming").inner_text().endswith("Damen und Herren.")
+    page.get_by_role("slider", name="Pace").fill("400")
+    page.click("#play")
+    expect(page.locator("#heard .past .word").first).to_be_visible()  # the next sentence has begun
+
+
+def test_a_text_of_ones_own_is_played(visit):
+    page = connected(visit("?pace=2400"))
+    page.locator("#example").select_option("2")
+    chosen = page.locator(".upcoming").inner_text()
+    page.locator("#example").select_option("own")
+    page.get_by_role("button", name="Cancel").click()
+    assert page.locator("#example").input_value() == "2"
+    assert page.locator(".upcoming").inner_text() == chosen
+    page.locator("#example").select_option("own")
+    page.get_by_role("textbox", name="A text to play").fill("Eins zwei.\nDrei vier.")
+    page.get_by_role("button", name="Use this text").click()
+    page.click("#play")
+    wait_until_said(page, sentences=2)
+    assert heard(page) == ["Drei", "vier."]
+
+
+RECOGNISER = """
+delete window.SpeechRecognition;
+window.webkitSpeechRecognition = class {
+  start() { window.recogniser = this; }
+  stop() { this.onend?.(); }
+};
+window.recognise = (text, isFinal) => {
+  const result = Object.assign([{ transcript: text }], { isFinal });
+  window.recogniser.onresult({ resultIndex: 0, results: [result] });
+};
+"""
+
+
+def test_speech_is_sent_once_it_is_settled(visit):
+    page = connected(visit(prepare=lambda page: page.add_init_script(RECOGNISER)))
+    page.get_by_role("button", name="Speak", exact=True).click()
+    assert page.evaluate("recogniser.lang") == "de-DE"
+    for guess in ("Ein", "Ein Mann", "Ein Mann schlief", "Ein Mann schläft ihr"):
+        page.evaluate("guess => recognise(guess, false)", guess)
+    wait_for_words(page, "#heard .now", 1)  # the others may still change
+    page.evaluate("guess => recognise(guess, true)", SENTENCE.rstrip("."))
+    wait_until_said(page)
+    assert heard(page) == SENTENCE.rstrip(".").split()
+    page.evaluate("recogniser.onerror({ error: 'not-allowed' })")
+    expect(page.get_by_role("alert")).to_contain_text("not allowed to use the microphone")
+    expect(page.get_by_role("button", name="Speak", exact=True)).to_have_attribute("aria-pressed", "false")
+
+
+def test_captions_mirror_a_page(visit):
+    page = connected(visit())
+    enter(page, "Ein Mann schläft ")
+    wait_for_words(page, ".track[data-tone='1']", 3)
+    captions = visit.beside(page, "?view=captions&track=wait-k:1&size=40&lines=3")  # opened in the middle
+    wait_for_words(captions, "#captions-text", 3)
+    enter(page, "hier.\n")
+    wait_until_said(page)
+    enter(page, "Ja.\n")
+    wait_for_words(page, "#heard .past", 4)
+    wait_until_said(page, sentences=2)
+    everything = words(page, ".track[data-tone='1']")
+    wait_for_words(captions, "#captions-text", len(everything))
+    assert words(captions, "#captions-text") == everything
+    assert captions.locator("main, .bar").locator("visible=true").count() == 0
+    style = "found => [getComputedStyle(found).backgroundColor, getComputedStyle(document.body).backgroundColor]"
+    assert captions.locator("#captions-view").evaluate(style) == ["rgba(0, 0, 0, 0)"] * 2  # for an overlay
+    assert captions.locator(".captions-window").evaluate("found => getComputedStyle(found).fontSize") == "40px"
+
+
+def test_captions_with_a_session_of_their_own(visit, server):
+    captions = visit("?view=captions&source=type&model=de-en&policy=wait-k:2")
+    field = captions.get_by_label("Text to translate")
+    expect(field).to_be_focused()
+    field.press_sequentially("Ein Mann schläft\n")
+    wait_for_words(captions, "#captions-text", 3)
+    assert words(captions, "#captions-text") == ["Ein", "Mann", "schläft"]
+
+
+def test_the_transcript_is_downloaded(visit, server, tmp_path):
+    page = connected(visit())
+    for line in (SENTENCE, "Eine Frau < & > lacht."):
+        enter(page, f"{line}\n")
+        wait_for_words(page, "#heard .now", len(line.split()))
+    wait_until_said(page, sentences=2)
+    page.click("#transcript-open")
+    found = {}
+    for kind in ("txt", "srt", "vtt", "jsonl"):
+        with page.expect_download() as download:
+            page.click(f"[data-file={kind}]")
+        path = tmp_path / download.value.suggested_filename
+        download.value.save_as(path)
+        found[kind] = path
+        assert path.suffix == f".{kind}"
+    text = found["txt"].read_text("utf-8")
+    assert text.startswith(f"de: {SENTENCE}\nwait-k:4: {SENTENCE}\nwait-k:1: ")
+    assert subtitles(found["srt"], ",") == [SENTENCE, "Eine Frau < & > lacht."]
+    assert subtitles(found["vtt"], ".") == [SENTENCE, "Eine Frau &lt; &amp; &gt; lacht."]
+    done = stacl("score", found["jsonl"])
+    assert done.returncode == 0, done.stderr
+    assert f"{2 * len(POLICIES)} sentences" in done.stdout
+    first = json.loads(found["jsonl"].read_text("utf-8").splitlines()[0])
+    assert first["source"] == SENTENCE.split()
+    assert first["target"] == SENTENCE.split()
+    assert first["delays"] == [4, 4, 4, 4]
+
+
+def subtitles(path: Path, point: str) -> list[str]:
+    """The texts of the cues, which follow each other in time."""
+    clock = rf"\d\d:\d\d:\d\d{re.escape(point)}\d\d\d"
+    cues = re.findall(rf"^({clock}) --> ({clock})\n(.+?)\n(?:\n|\Z)", path.read_text("utf-8"), re.MULTILINE | re.DOTALL)
+    times = [time for begin, end, _ in cues for time in (begin, end)]
+    assert times == sorted(times)
+    return [text.replace("\n", " ") for _, _, text in cues]
+
+
+def test_what_was_chosen_is_remembered(visit):
+    page = connected(visit(color_scheme="dark"))
+    ground = "getComputedStyle(document.documentElement).backgroundColor"
+    dark = page.evaluate(ground)
+    page.get_by_role("button", name="Dark or light").click()
+    light = page.evaluate(ground)
+    assert dark != light
+    row, box = page.locator(".track[data-tone='9']"), page.locator(".chip[data-tone='9'] input")
+    assert row.is_visible()
+    box.uncheck(force=True)
+    assert row.is_hidden()
+    page.get_by_label("How long your track waits").fill("6")
+    connected(page).reload()
+    assert page.evaluate(ground) == light
+    connected(page)
+    assert row.is_hidden()
+    assert not box.is_checked()
+    assert page.locator("#latency-text").inner_text() == "6 words"
+
+
+POOR = """
+for (const name of ["localStorage", "sessionStorage"])
+  Object.defineProperty(window, name, { get() { throw new DOMException("no", "SecurityError") } });
+delete window.SpeechRecognition;
+delete window.webkitSpeechRecognition;
+delete window.BroadcastChannel;
+"""
+
+
+def test_a_browser_without_storage_or_speech_will_do(visit):
+    page = connected(visit(prepare=lambda page: page.add_init_script(POOR)))
+    page.get_by_role("button", name="Dark or light").click()
+    enter(page, "Ein ")
+    wait_for_words(page, "#heard .now", 1)
+    button = page.get_by_role("button", name="Speak", exact=True)
+    assert button.is_disabled()
+    assert "no speech recognition" in button.get_attribute("title")
+
+
+def test_it_fits_the_screen(visit):
+    page = connected(visit("?pace=2400", viewport={"width": 390, "height": 844}))
+    page.click("#play")
+    wait_until_said(page)
+    size = "() => [document.documentElement.scrollWidth, document.documentElement.scrollHeight]"
+    assert page.evaluate(size)[0] == 390  # a phone scrolls down, never sideways
+    for width, height in ((1280, 720), (1440, 900), (1920, 1080)):
+        page.set_viewport_size({"width": width, "height": height})
+        assert page.evaluate(size) == [width, height]  # a screen on a wall does not scroll at all
+
+
+def test_everything_has_a_name_and_can_be_reached(visit):
+    page = connected(visit())
+    unnamed = """found => found.filter(one => !one.closest('dialog, [hidden]')
+      && !(one.labels?.length || one.getAttribute('aria-label') || one.textContent.trim())).map(one => one.outerHTML)"""
+    assert page.locator("button, select, input, textarea, a").evaluate_all(unnamed) == []
+    reached = []
+    for _ in range(24):
+        page.keyboard.press("Tab")
+        reached.append(page.evaluate("document.activeElement.id || document.activeElement.className"))
+    order = ["model", "theme", "play", "type", "example", "pace", "speak", "latency"]
+    assert [name for name in dict.fromkeys(reached) if name in order] == order
+
+
+def test_the_page_is_plain_text_and_its_own():
+    files = {path.name: path.read_text("utf-8") for path in FOLDER.iterdir()}
+    assert {"index.html", "main.js", "style.css"} <= files.keys()
+    for name, text in files.items():
+        assert len(text.splitlines()) < 300, name
+        assert not re.search(r"(inner|outer|Adjacent)HTML|document\.write|\beval\(|new Function", text), name
+        foreign = set(re.findall(r"https?://[^\s\"'<>`]+", text)) - {"http://www.w3.org/2000/svg"}
+        assert not foreign, name
+    page = files["index.html"]
+    assert not re.search(r"\sstyle=|\son\w+=|<style", page)
+    assert not re.search(r"<script(?![^>]*\ssrc=)", page)
+    for name in re.findall(r'(?:href|src)="([\w.-]+)"', page):
+        assert name in files

@@ -1,0 +1,192 @@
+"""What comes over the wire, and what becomes of the page when nothing comes."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+from playwright.sync_api import expect
+
+from stacl.server.settings import Settings
+from tests.browser import requires_browser
+from tests.server.conftest import serving
+from tests.server.page.steps import (
+    POLICIES,
+    SENTENCE,
+    connected,
+    enter,
+    eventually,
+    heard,
+    said,
+    wait_for_words,
+    wait_until_said,
+    words,
+)
+
+pytestmark = requires_browser
+
+
+class Cable:
+    """Between the page and the server; it can be pulled."""
+
+    def __init__(self, page) -> None:
+        self._plugged, self._ends = True, ()
+        page.route_web_socket("**/live", self._connect)
+
+    def _connect(self, socket) -> None:
+        if self._plugged:
+            self._ends = (socket, socket.connect_to_server())
+        else:
+            socket.close(code=4000)
+
+    def pull(self) -> None:
+        self._plugged = False
+        for end in self._ends:
+            end.close(code=4000)
+
+    def plug(self) -> None:
+        self._plugged = True
+
+
+def test_after_a_drop_nothing_is_lost_or_repeated(visit, server):
+    cables: list[Cable] = []
+    page = connected(visit(prepare=lambda page: cables.append(Cable(page))))
+    enter(page, "Ein Mann schläft ")
+    wait_for_words(page, "#heard .now", 3)
+    cables[0].pull()
+    expect(page.locator("#offline")).to_be_visible()
+    enter(page, "hier. ")
+    assert page.locator(".pending").inner_text().strip() == "hier."  # shown as not heard yet
+    cables[0].plug()
+    page.evaluate("dispatchEvent(new Event('online'))")  # then it does not wait for its next turn
+    wait_until_said(page)
+    assert heard(page) == SENTENCE.split()
+    assert said(page) == [SENTENCE] * len(POLICIES)
+    assert page.locator("#offline").is_hidden()
+    assert page.locator("#connection-text").inner_text() == "Connected"
+
+
+def test_a_session_that_was_lost_is_replaced(visit, models):
+    cables: list[Cable] = []
+    with serving(models, resume_seconds=0.2) as server:
+        page = connected(visit(url=server.url, prepare=lambda page: cables.append(Cable(page))))
+        enter(page, "Ein Mann ")
+        wait_for_words(page, "#heard .now", 2)
+        cables[0].pull()
+        eventually(page, lambda: not server.hub.sessions)
+        enter(page, "Eine Frau lacht.\n")
+        cables[0].plug()
+        page.evaluate("dispatchEvent(new Event('online'))")
+        expect(page.locator("#alerts")).to_contain_text("no such session")
+        wait_until_said(page)
+        assert heard(page) == ["Eine", "Frau", "lacht."]
+        page.context.close()
+
+
+def test_a_silent_session_falls_asleep_and_wakes(visit, models):
+    with serving(models, idle_seconds=0.5) as server:
+        page = visit(url=server.url)
+        expect(page.locator("#connection-text")).to_have_text("Asleep until you speak")
+        assert not page.locator("#alerts").inner_text()
+        enter(page, "Ein Mann\n")
+        wait_for_words(page, "#heard .now", 2)
+        page.context.close()
+
+
+def test_an_error_is_shown_until_it_is_dismissed(visit, server):
+    def answering(socket) -> None:
+        def answer(text: str | bytes) -> None:
+            asked = json.loads(text)
+            facts = {"session": "s", "model": "de-en", "source": "de", "target": "en", "policies": POLICIES}
+            mistake = {"type": "error", "code": "bad-message", "message": "expected <b>other</b> text", "fatal": False}
+            socket.send(json.dumps({"type": "started", **facts} if asked["type"] == "start" else mistake))
+
+        socket.on_message(answer)
+
+    page = connected(visit(prepare=lambda page: page.route_web_socket("**/live", answering)))
+    enter(page, "Ein ")
+    alert = page.get_by_role("alert")
+    expect(alert).to_contain_text("expected <b>other</b> text")
+    alert.get_by_role("button", name="Dismiss").click()
+    assert not alert.inner_text()
+
+
+def test_a_refused_start_is_explained(visit, models):
+    with serving(models, tracks=2) as server:
+        page = visit(url=server.url)
+        expect(page.get_by_role("alert")).to_contain_text("policies must be 1 to 2, not 6")
+        expect(page.locator("#connection-text")).to_have_text("Not connected. Try again")
+        page.context.close()
+
+
+def test_the_token_is_used_and_leaves_the_address(visit, models):
+    with serving(models, Settings(token="secret", workers=1)) as server:
+        page = connected(visit("?token=secret&k=2", url=server.url))
+        assert page.url == f"{server.url}/?k=2"
+        page.reload()
+        connected(page)
+        other = visit("?token=wrong", url=server.url)
+        expect(other.get_by_role("alert")).to_contain_text("the token is missing or wrong")
+        page.context.close()
+        other.context.close()
+    assert visit.problems.pop().startswith("Failed to load resource")  # the browser's own word about 401
+
+
+def scripted(*messages: dict[str, Any], sent: list[dict[str, Any]] | None = None) -> Callable[[Any], None]:
+    """A server that says these messages to whoever starts a session, and keeps what it is sent."""
+
+    def answer(socket) -> None:
+        def begin(text: str | bytes) -> None:
+            asked = json.loads(text)
+            if sent is not None:
+                sent.append(asked)
+            if asked["type"] != "start":
+                return
+            facts = {"session": "s", "model": "de-en", "source": "de", "target": "en", "policies": POLICIES}
+            socket.send(json.dumps({"type": "started"} | facts))
+            for n, message in enumerate(messages, 1):
+                socket.send(json.dumps({"n": n} | message))
+
+        socket.on_message(begin)
+
+    return lambda page: page.route_web_socket("**/live", answer)
+
+
+def test_anticipated_words_are_marked(visit):
+    source, target, delays = ["Er", "hat", "gelacht."], ["He", "laughed", "loudly."], [1, 2, 3]
+    heard = [{"type": "heard", "segment": 0, "index": i + 1, "text": word, "gap": " "} for i, word in enumerate(source)]
+    place = {"track": 0, "segment": 0}
+    word = {"type": "word", **place, "gap": " ", "seconds": 0.5, "waited": 0.01}
+    written = [word | {"index": t + 1, "text": target[t], "delay": delays[t]} for t in range(3)]
+    times = [0.0, 0.2, 0.4]
+    done = {"type": "segment", **place, "policy": "wait-k:1", "source": source, "target": target, "delays": delays}
+    done |= {"read_times": times, "write_times": times, "latency": {"AL": 1.0}, "alignment": [1, 3, None]}
+    page = connected(visit(prepare=scripted(*heard, *written, done)))
+    marked = page.locator("#own .anticipated")
+    wait_for_words(page, "#own", 3)
+    assert marked.count() == 1
+    assert marked.text_content() == "laughed (anticipated)"
+    assert marked.get_attribute("title") == "Anticipated: said after 2 source words; “gelacht.” came as number 3."
+    assert page.locator(".dot").count() == 2
+    assert page.locator(".dot.ahead").count() == 1
+
+
+def test_messages_that_come_twice_or_with_a_hole_do_no_harm(visit):
+    heard = {"type": "heard", "segment": 0, "gap": " "}
+    first, second = heard | {"index": 1, "text": "Ein"}, heard | {"index": 2, "text": "Mann"}
+    sent: list[dict[str, Any]] = []
+    page = visit(prepare=scripted(first, first | {"n": 1}, second | {"n": 2}, heard | {"n": 4}, sent=sent))
+    eventually(page, lambda: sent[-1:] == [{"type": "resume", "session": "s", "received": 2}])
+    assert words(page, "#heard .now") == ["Ein", "Mann"]
+
+
+def test_a_long_paste_goes_in_pieces(visit):
+    sent: list[dict[str, Any]] = []
+    page = connected(visit(prepare=scripted(sent=sent)))
+    enter(page, "Ein Mann. " * 1200 + "💡" * 8)
+    eventually(page, lambda: len(sent) == 3)
+    assert "".join(message.get("text", "") for message in sent) == "Ein Mann. " * 1200
+    assert [message.get("seq") for message in sent] == [None, 1, 2]
+    cut = "import('/typing.js').then(found => found.pieces('a' + '💡'.repeat(9000)).map(piece => piece.length))"
+    assert page.evaluate(cut) == [7999, 8000, 2002]
