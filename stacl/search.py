@@ -13,6 +13,10 @@ from stacl.policies.base import Action
 from stacl.rules import Hypothesis, Rules
 from stacl.text import BEGIN, END, PAD, units_of
 
+# Sentences that have ended are carried along until so few are left: to copy the others' states costs more than to
+# compute a few rows in vain.
+WORTH_CARRYING = 0.8
+
 
 @dataclass(frozen=True)
 class Sources:
@@ -47,34 +51,35 @@ def decode(engine: Engine, sources: Sources, rules: Rules, beam: int = 1) -> lis
     rows = len(sources.lengths)
     found = [Hypothesis() for _ in range(rows)]
     read = [0] * rows  # units of each row, the end counted
-    alive = np.arange(rows)  # numbers of the sentences that the rows of the state belong to
+    carried = np.arange(rows)  # numbers of the sentences that the rows of the state belong to
     state = engine.read(engine.start(rows), sources.pieces)
     previous = np.full(rows, BEGIN)
-    while len(alive):
-        for row in alive:
+    while len(carried):
+        open_ = np.array([not found[row].ended for row in carried])
+        for row in carried[open_]:
             if found[row].between(unit):
                 read[row] = _listen(rules, read[row], found[row].units, sources.lengths[row])
-        ended = np.array([read[row] > sources.lengths[row] for row in alive])
-        visible = np.array([sources.visible(int(row), read[row]) for row in alive])
-        if beam > 1 and ended.any():
+        heard_all = open_ & np.array([read[row] > sources.lengths[row] for row in carried])
+        visible = np.array([sources.visible(int(row), read[row]) for row in carried])
+        if beam > 1 and heard_all.any():
             tails = [
                 Tail(found[row], int(fed), read[row], sources.pieces[row, :seen])
-                for row, fed, seen in zip(alive[ended], previous[ended], visible[ended], strict=True)
+                for row, fed, seen in zip(carried[heard_all], previous[heard_all], visible[heard_all], strict=True)
             ]
-            best = finish(engine, engine.select(state, ended.nonzero()[0]), tails, rules, beam)
-            for row, hypothesis in zip(alive[ended], best, strict=True):
+            best = finish(engine, engine.select(state, heard_all.nonzero()[0]), tails, rules, beam)
+            for row, hypothesis in zip(carried[heard_all], best, strict=True):
                 found[row] = hypothesis
         else:
             state, logits = engine.write(state, previous, visible)
-            for i, row in enumerate(alive):
+            for i in open_.nonzero()[0]:
+                row = carried[i]
                 heard = sources.pieces[row, : visible[i]]
-                rules.restrict(logits[i], found[row], read[row], bool(ended[i]), heard)
-            previous = logits.argmax(-1)
-            for row, piece in zip(alive, previous.tolist(), strict=True):
-                found[row].add(piece, read[row], rules.ends_word, unit)
-        kept = np.array([i for i, row in enumerate(alive) if not found[row].ended], dtype=np.int64)
-        if len(kept) < len(alive):
-            alive, previous = alive[kept], previous[kept]
+                rules.restrict(logits[i], found[row], read[row], bool(heard_all[i]), heard)
+                previous[i] = logits[i].argmax()
+                found[row].add(int(previous[i]), read[row], rules.ends_word, unit)
+        kept = np.array([i for i, row in enumerate(carried) if not found[row].ended], dtype=np.int64)
+        if len(kept) <= WORTH_CARRYING * len(carried):
+            carried, previous = carried[kept], previous[kept]
             state = engine.select(state, kept) if len(kept) else None
     return found
 
