@@ -22,8 +22,9 @@ SENTENCES = {
     "captions-de-en": [
         "Eine Frau in einem gelben Kleid tanzt mit ihren Freunden auf der Straße.",
         "Ein Mann und zwei Kinder, die am Strand mit einem Hund spielen.",
-        "Zwei Männer, die im Park auf einer Bank sitzen, lesen Zeitung.",
     ],
+    "de-en": ["Er hat das Buch nicht gelesen.", "Ich weiß nicht, ob er morgen kommen wird."],
+    "zh-en": ["两个孩子在花园里踢足球。"],
 }
 
 

@@ -18,17 +18,14 @@ from typing import Any
 from stacl import pretrained
 
 POLICIES = ("wait-k:1", "wait-k:3", "wait-k:5", "wait-k:9", "full")
-DEEN = [
-    *(f"multi30k/{split}" for split in ("val", "test2016")),
-    *(f"eval-deen/{split}" for split in ("newstest2013", "ted-dev2010", "flores-dev")),  # to choose by
-    *(f"eval-deen/{split}" for split in ("mixed-test", "newstest2015", "pud")),
-]
-ZHEN = [
-    *(f"three-am/{split}" for split in ("val", "devtest")),
-    *(f"eval-zhen/{split}" for split in ("flores-dev", "mixed-test", "newstest2017", "pud")),
-]
+DEEN = ["multi30k/test2016", *(f"eval-deen/{split}" for split in ("ted-dev2010", "mixed-test", "newstest2015", "pud"))]
+ZHEN = ["three-am/devtest", *(f"eval-zhen/{split}" for split in ("flores-dev", "mixed-test", "newstest2017", "pud"))]
 CAPTIONS = [f"multi30k/{split}" for split in ("val", "test2016", "test2017", "mscoco2017")]
-SETS = {"captions-de-en": CAPTIONS, "de-en": DEEN, "en-de": DEEN, "zh-en": ZHEN, "en-zh": ZHEN}
+SETS = {
+    **dict.fromkeys(("de-en", "en-de"), DEEN),
+    **dict.fromkeys(("zh-en", "en-zh"), ZHEN),
+    **dict.fromkeys(("captions-de-en", "captions-en-de"), CAPTIONS),
+}
 BEGIN, END = "<!-- figures: python -m experiments.card -->", "<!-- end of figures -->"
 
 

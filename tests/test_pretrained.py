@@ -17,8 +17,9 @@ from tests.shared_data import shared_data
 MEGABYTES = 12  # at the most, each
 
 
-def test_there_is_something():
-    assert "captions-de-en" in pretrained.names()
+def test_all_directions_are_there_and_the_default_is_the_first():
+    assert {"de-en", "en-de", "zh-en", "en-zh", "captions-de-en"} <= set(pretrained.names())
+    assert pretrained.names()[0] == pretrained.DEFAULT == "de-en"
 
 
 @pytest.mark.parametrize("name", pretrained.names())
@@ -72,13 +73,27 @@ def test_unknown_names_get_a_suggestion(capsys):
         stacl.load("captions-de-ne")
 
 
-def test_it_translates_as_well_as_its_card_says():
-    """A tenth of test2016 is enough to see that the weights are those that were measured."""
+@pytest.mark.parametrize(
+    ("name", "part", "policy", "least"),
+    [
+        ("captions-de-en", "multi30k/test2016", "wait-k:1", 28),
+        ("captions-de-en", "multi30k/test2016", "wait-k:3", 31),
+        ("captions-de-en", "multi30k/test2016", "full", 31),
+        ("de-en", "eval-deen/mixed-test", "wait-k:3", 10),
+        ("en-de", "eval-deen/mixed-test", "wait-k:3", 8),
+        ("zh-en", "eval-zhen/mixed-test", "wait-k:3", 6),
+        ("en-zh", "eval-zhen/mixed-test", "wait-k:3", 12),
+    ],
+)
+def test_it_translates_as_well_as_its_card_says(name, part, policy, least):
+    """A hundred lines are enough to see that the weights are those that were measured."""
     import sacrebleu
 
-    pairs = list(corpus("multi30k", "de", "en", shared_data()).open("test2016"))[:100]
-    translator = stacl.load("captions-de-en")
-    for policy, least in (("wait-k:1", 28), ("wait-k:3", 31), ("full", 31)):
-        traces = translator.translate_lines([source for source, _ in pairs], policy)
-        said = [" ".join(trace.target) for trace in traces]
-        assert sacrebleu.corpus_bleu(said, [[target for _, target in pairs]]).score > least
+    translator = stacl.load(name)
+    source, target = translator.source_language, translator.target_language
+    spec, _, split = part.rpartition("/")
+    pairs = list(corpus(spec, source.code, target.code, shared_data()).open(split))[:100]
+    said = [target.join(trace.target) for trace in translator.translate_lines([one for one, _ in pairs], policy)]
+    tokenizer = "zh" if target.code == "zh" else "13a"
+    found = sacrebleu.corpus_bleu(said, [[right for _, right in pairs]], tokenize=tokenizer).score
+    assert found > least

@@ -20,11 +20,12 @@ def run(args: argparse.Namespace) -> int:
     if args.name:
         print(pretrained.card(args.name), end="")
         return 0
+    width = max(map(len, pretrained.names()))
     for name in pretrained.names():
         folder = pretrained.folder(name)
         settings = config.load(folder / "config.toml")
         size = sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
         direction = f"{language(settings.data.source).name} to {language(settings.data.target).name}"
-        print(f"{name:<7} {direction:<20} {size / 1e6:>4.1f} MB   {pretrained.summary(name)}")
+        print(f"{name:<{width}} {direction:<18} {size / 1e6:>4.1f} MB   {pretrained.summary(name)}")
     print("\nstacl translate NAME translates live; stacl models NAME shows a model's card.")
     return 0

@@ -4,8 +4,8 @@ A word is taken at its white space, not at the end of the line, and each transla
 output is plain text, one line for each line of the input. On a terminal two lines show the source and, below it, the
 translation with its lag.
 
-  echo "Ein Mann schläft auf dem Sofa." | stacl translate captions-de-en --policy wait-k:3
-  stacl translate captions-de-en speech.de --pace 0.4
+  echo "Ein Mann schläft auf dem Sofa." | stacl translate de-en --policy wait-k:3
+  stacl translate de-en speech.de --pace 0.4
   stacl translate runs/multi30k-de-en --trace trace.jsonl < test.de > test.en
 """
 
@@ -26,6 +26,7 @@ from types import FrameType
 from typing import IO, TYPE_CHECKING
 
 from stacl.errors import UserError
+from stacl.pretrained import DEFAULT
 
 if TYPE_CHECKING:
     from stacl.sentence import Written
@@ -36,16 +37,15 @@ if TYPE_CHECKING:
 _ERASE = ("\x7f", "\x08")
 _FUNCTION_KEYS = re.compile(r"\x1b(?:\[[0-9;]*[@-~]|O.|)")  # arrows and the like: escape sequences
 _SLOWEST = 3600.0
-DEFAULT_MODEL = "captions-de-en"
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "model",
         nargs="?",
-        default=DEFAULT_MODEL,
+        default=DEFAULT,
         metavar="MODEL",
-        help=f"a shipped model, as `stacl models` lists them, or a run folder (default: {DEFAULT_MODEL})",
+        help=f"a shipped model, as `stacl models` lists them, or a run folder (default: {DEFAULT})",
     )
     parser.add_argument(
         "file", nargs="?", default="-", metavar="FILE", help="text to translate (default -: standard input)"

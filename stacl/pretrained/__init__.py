@@ -10,12 +10,14 @@ from pathlib import Path
 from stacl.errors import UserError, suggest
 
 CARD = "card.md"
+DEFAULT = "de-en"  # where the user names none
 _HOME = Path(__file__).parent
 
 
 def names() -> list[str]:
-    """The shipped models, such as `captions-de-en`."""
-    return sorted(path.parent.name for path in _HOME.glob(f"*/{CARD}"))
+    """The shipped models: the default one first, then the other general ones, whose names are short."""
+    found = (path.parent.name for path in _HOME.glob(f"*/{CARD}"))
+    return sorted(found, key=lambda name: (name != DEFAULT, len(name), name))
 
 
 def folder(name: str) -> Path:
