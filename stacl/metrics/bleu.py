@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from functools import partial
 
 from stacl.errors import UserError, suggest
-from stacl.metrics.base import Quality, QualityMetric
-from stacl.significance import sacrebleu_score
+from stacl.metrics._sacrebleu import SacreBleuMetric
 
 
-class BLEU(QualityMetric):
+class BLEU(SacreBleuMetric):
     """Papineni et al. 2002, Post 2018: the figure and the signature are those of the `sacrebleu` command.
 
     BLEU = 100 * min(1, exp(1 - r/c)) * (p1 p2 p3 p4)^(1/4), p_n the share of the hypothesis' n-grams that
@@ -25,19 +23,5 @@ class BLEU(QualityMetric):
         known = metrics.BLEU.TOKENIZERS
         if tokenize not in known:
             raise UserError(f"sacreBLEU has no tokenizer {tokenize!r}{suggest(tokenize, known)}")
-        self._make = lambda **options: metrics.BLEU(tokenize=tokenize, **options)
-        self._by_sentence: Any = None
-
-    def corpus(
-        self,
-        hypotheses: Sequence[str],
-        references: Sequence[Sequence[str]],
-        sources: Sequence[str] = (),
-        samples: int = 0,
-    ) -> Quality:
-        return sacrebleu_score(self._make(), hypotheses, references, samples)
-
-    def sentence(self, hypothesis: str, references: Sequence[str]) -> float | None:
         # Effective order: a sentence of three words has no 4-gram, and is not worth nothing for that.
-        self._by_sentence = self._by_sentence or self._make(effective_order=True)
-        return self._by_sentence.sentence_score(hypothesis, list(references)).score
+        super().__init__(partial(metrics.BLEU, tokenize=tokenize), effective_order=True)
