@@ -1,4 +1,4 @@
-"""Files that are there whole or not at all, whatever happens meanwhile."""
+"""Files that are there whole or not at all, and folders that one process has for itself, whatever happens meanwhile."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import contextlib
 import errno
 import os
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from stacl.errors import UserError
@@ -50,6 +50,28 @@ def remove(path: Path) -> None:
         shutil.rmtree(path)
     else:
         path.unlink(missing_ok=True)
+
+
+@contextlib.contextmanager
+def sole_use(folder: Path, purpose: str) -> Iterator[None]:
+    """Inside, no other process gets this folder. The system lets go of it when this one ends, however it ends."""
+    handle = -1
+    try:
+        import fcntl
+
+        folder.mkdir(parents=True, exist_ok=True)
+        handle = os.open(folder, os.O_RDONLY)
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        os.close(handle)
+        raise UserError(f"another process is {purpose} in {folder}; let it end first, or take another folder") from None
+    except (ImportError, OSError):  # Windows and some network disks have no such locks: then nobody is kept out
+        pass
+    try:
+        yield
+    finally:
+        if handle >= 0:
+            os.close(handle)
 
 
 def _sync(path: Path) -> None:

@@ -10,6 +10,7 @@ import subprocess
 import pytest
 
 from stacl.__main__ import main
+from stacl.atomic import sole_use
 from stacl.checkpoint import checkpoints
 from tests.conftest import changes
 
@@ -170,3 +171,13 @@ def test_a_full_disk(tmp_path, capsys, quick):
         assert main(resume) == 0
     finally:
         subprocess.run(["umount", disk], check=True)
+
+
+def test_two_trainings_never_share_a_folder(capsys, trained):
+    before = (trained / "config.toml").read_bytes(), checkpoints(trained / "checkpoints")
+    with sole_use(trained, "training"):
+        said = complaint(capsys, "train", "--resume", "--out", trained, "--set", "train.steps=6")
+        assert "another process is training in" in said
+    assert ((trained / "config.toml").read_bytes(), checkpoints(trained / "checkpoints")) == before
+    # The folder is free again when the other one has ended.
+    assert main(["train", "--resume", "--out", str(trained), "--set", "train.steps=6"]) == 0

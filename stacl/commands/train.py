@@ -12,13 +12,14 @@ weights. --fields prints every field of a config with its default and what it me
 from __future__ import annotations
 
 import argparse
+import contextlib
 import dataclasses
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from stacl import config
-from stacl.atomic import remove
+from stacl.atomic import remove, sole_use
 from stacl.errors import UserError
 
 if TYPE_CHECKING:
@@ -50,7 +51,7 @@ def run(args: argparse.Namespace) -> int:
 
     from stacl.distributed import world
 
-    with world() as processes:
+    with world() as processes, sole_use(folder, "training") if processes.first else contextlib.nullcontext():
         return _train(settings, folder, args.resume, processes)
 
 
