@@ -50,6 +50,8 @@ def table(results: list[dict[str, Any]]) -> str:
         lines.append(f"| {name} ({size:,}) | " + " | ".join(cells) + " |")
     signature = results[0]["signatures"]
     lines += ["", f"BLEU `{signature['BLEU']}`, AL `{re.sub('n:[0-9]+.', '', signature['AL'])}`, greedy."]
+    others = {r["set"]: r["signatures"]["BLEU"] for r in results if r["signatures"]["BLEU"] != signature["BLEU"]}
+    lines += [f"Of {name}: BLEU `{other}`." for name, other in others.items()]
     lines.append("Degenerate: lines that are empty or loop, at the worst of these latencies.")
     return "\n".join(lines)
 
