@@ -15,6 +15,8 @@ from stacl import plugins
 from stacl.errors import UserError, suggest
 
 DESCRIPTION = "Simultaneous translation: translate while the sentence is still being spoken."
+# Modules that only a training or a run folder needs, and that the light install leaves out.
+TRAINING = ("torch", "safetensors", "tomli_w")
 
 
 class _Parser(argparse.ArgumentParser):
@@ -61,6 +63,11 @@ def main(argv: list[str] | None = None) -> int:
         return plugins.module("commands", args.verb).run(args) or 0
     except UserError as error:
         print(f"stacl {args.verb}: {error}", file=sys.stderr)
+        return 2
+    except ModuleNotFoundError as error:
+        if error.name not in TRAINING:
+            raise
+        print(f"stacl {args.verb}: needs {error.name}: pip install 'stacl[train]'", file=sys.stderr)
         return 2
     except BrokenPipeError:
         # The reader of our output has gone (`| head`): leave quietly, and keep Python from flushing into nothing.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -15,6 +16,7 @@ from stacl.atomic import write_text_atomically
 from stacl.errors import UserError
 from stacl.metrics import Report, measure
 from stacl.policies.base import Policy
+from stacl.speaker import PACE, spoken
 from stacl.trace import Trace
 
 BLOCK = 512  # sentences decoded between two writes to the log: what an interruption can cost
@@ -28,8 +30,11 @@ class Decoding:
     beam: int = 1
     early_end: bool = False
     live: bool = False  # one by one through live sessions, with the clock running
+    pace: float = PACE  # of the speaker whom live sessions hear, in seconds a word
 
     def __post_init__(self) -> None:
+        if not 0 < self.pace < math.inf:
+            raise UserError(f"a speaker needs some seconds for a word, not {self.pace:g}")
         if self.beam < 1:
             raise UserError(f"a beam has at least one branch, not {self.beam}")
 
@@ -39,7 +44,7 @@ class Decoding:
             f"policy-unit:{self.policy.unit}",
             f"beam:{self.beam}",
             f"early-end:{'allowed' if self.early_end else 'masked'}",
-            f"decoding:{'live' if self.live else 'batched'}",
+            f"decoding:live|pace:{self.pace:g}s" if self.live else "decoding:batched",
             f"version:{__version__}",
         ]
         return "|".join(parts)
@@ -143,7 +148,7 @@ def _translate(
         for word in translator.source_language.split(line):
             session.read(word)
         session.close()
-        traces.append(session.trace)
+        traces.append(spoken(session.trace, decoding.pace))
         progress(number)
     return traces
 

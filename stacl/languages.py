@@ -274,5 +274,5 @@ def _jieba() -> Callable[[str, bool], list[str]]:
     try:
         import rjieba
     except ImportError:
-        raise UserError("Chinese text needs the segmenter rjieba: pip install 'rjieba>=0.1.11,<1'") from None
+        raise UserError("Chinese text needs the segmenter rjieba: pip install 'rjieba>=0.2,<1'") from None
     return rjieba.cut

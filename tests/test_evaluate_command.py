@@ -110,11 +110,27 @@ def test_live_and_batched_score_the_same(copy_run, files, capsys, beam):
         assert untimed(one) == pytest.approx(untimed(other))
         assert set(TIMED).isdisjoint(one["scores"])
         assert f"|beam:{beam}|" in other["signatures"]["decoding"]
-        assert "decoding:live" in other["signatures"]["decoding"]
+        assert "decoding:live|pace:0.4s" in other["signatures"]["decoding"]
     timed = live[0]["scores"]
     assert 0 < timed["ms_per_word"] < 10_000
     assert timed["AL_CA"] > 0
     assert "clock:wall" in live[0]["signatures"]["ms_per_word"]
+    # Who is one word behind is one word's time behind; the machine adds little. (Under `full` this model is silent.)
+    for scores in scores_of(live)[:2]:
+        assert scores["AL_CA"] / 1000 == pytest.approx(0.4 * scores["AL"], rel=0.5)
+
+
+def test_the_speaker_sets_the_clock(copy_run, files, capsys):
+    common = (copy_run, "--source", files["source"], "--reference", files["perfect"], "--policy", "wait-k:2", "--live")
+    slow, fast = (scores_of(json.loads(run(capsys, *common, "--json", "--pace", pace)))[0] for pace in (4, 0.001))
+    assert slow["RTF"] < 0.5 < fast["RTF"]
+    assert slow["AL_CA"] > 4 * 1000
+    shown = run(capsys, *common)
+    assert all(name in shown.splitlines()[0] for name in ("AL_CA", "RTF", "ms_per_word"))
+
+
+def scores_of(results: list[dict]) -> list[dict]:
+    return [result["scores"] for result in results]
 
 
 class Counted:
@@ -206,6 +222,11 @@ def test_traces_of_something_else_are_not_taken(copy_run, files, capsys, tmp_pat
         (["{run}", "--source", "{empty}", "--reference", "{empty}"], "the source is empty"),
         (["{run}", "--source", "{broken}", "--reference", "{perfect}"], "{broken}:2: not UTF-8"),
         (["{run}", "--source", "{source}", "--reference", "{perfect}", "--beam", "0"], "--beam is at least 1"),
+        (["{run}", "--source", "{source}", "--reference", "{perfect}", "--pace", "1"], "--pace is that of the speaker"),
+        (
+            ["{run}", "--source", "{source}", "--reference", "{perfect}", "--live", "--pace", "0"],
+            "--pace is a time above 0 in seconds, not 0",
+        ),
         (["{run}", "--source", "{source}", "--reference", "{perfect}", "--policy", "wait-j:1"], "did you mean wait-k?"),
         (["{run}", "--source", "{source}", "--reference", "{perfect}", "--out", "{source}"], "cannot be made a folder"),
         (

@@ -135,6 +135,17 @@ def test_curves_are_grouped_by_family(folder: Path) -> None:
     assert list(tradeoff.read_curves("theirs1.json")) == ["theirs1"]
 
 
+def test_curves_of_several_test_sets_are_kept_apart(folder: Path) -> None:
+    found = [
+        {"set": name, "policy": f"wait-k:{k}", "scores": {"BLEU": 30.0 + k, "AL": k}}
+        for name in ("captions", "news")
+        for k in (1, 3)
+    ]
+    (folder / "both.json").write_text(json.dumps(found))
+    notes = {name: [point.note for point in points] for name, points in tradeoff.read_curves("ours=both.json").items()}
+    assert notes == {"ours, wait-k, captions": ["1", "3"], "ours, wait-k, news": ["1", "3"]}
+
+
 def test_curve_is_sorted_and_has_whiskers(folder: Path) -> None:
     base.prepare([])
     curves = tradeoff.read_curves("ours=ours.json") | tradeoff.read_curves("theirs=theirs1.json,theirs3.json")

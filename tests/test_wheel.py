@@ -43,9 +43,11 @@ def test_it_scores_without_torch(wheel, tmp_path):
         "    sys.modules[name] = None\n"
         "from stacl.__main__ import main\n"
         "import stacl; assert stacl.__file__.startswith(sys.argv[1]), stacl.__file__\n"
+        "assert main(['train', sys.argv[2], '--out', sys.argv[1] + '/run']) == 2\n"
         "sys.exit(main(['score', sys.argv[1] + '/paths.txt']) or main(['show', 'wait-k:2']))\n"
     )
-    command = [sys.executable, "-c", program, str(tmp_path)]
+    command = [sys.executable, "-c", program, str(tmp_path), str(ROOT / "configs" / "toy.toml")]
     done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, env={"PYTHONPATH": str(tmp_path)})
     assert done.returncode == 0, done.stderr
     assert "AL           1.500" in done.stdout
+    assert "pip install 'stacl[train]'" in done.stderr

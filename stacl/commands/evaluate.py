@@ -6,13 +6,15 @@
   stacl evaluate de-en --set multi30k/test2016 eval-deen/newstest2015 --root DIR --policy wait-k:3 wait-k:9 full
 
 With --out, traces and scores are kept in a folder, and the same command goes on after an interruption. --live runs
-every sentence through a live session by itself, so that computing time is measured too.
+every sentence through a live session by itself, so that computing time is measured too: how far the listener is behind
+a speaker of the given --pace, in milliseconds (AL_CA), the share of his time that the machine computes (RTF).
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import math
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -23,12 +25,15 @@ from stacl.errors import UserError
 from stacl.logs import read_lines
 from stacl.policies.base import Policy, policy
 from stacl.significance import SAMPLES
-from stacl.trace import UNITS
+from stacl.speaker import PACE
 
 if TYPE_CHECKING:
     from stacl.api import Translator
 
 COLUMNS = ("BLEU", "chrF", "AL", "LAAL", "AP", "CW", "DAL")
+UNITS = ("word", "char")  # our traces hold words, and characters follow from them
+LIVE = ("AL_CA", "RTF", "ms_per_word")  # what only a clock can tell
+DIGITS = {"RTF": 4}  # a hundredth of real time is far too coarse
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -48,7 +53,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )
     add("--early-end", action="store_true", help="let the output end before the source has ended")
     add("--live", action="store_true", help="through live sessions, one by one, measuring the time they take")
-    add("--unit", choices=UNITS[:3], help="what latency counts (default: words; characters for Chinese output)")
+    add("--pace", type=float, metavar="SECONDS", help=f"of the speaker of --live, a word (default {PACE:g})")
+    add("--unit", choices=UNITS, help="what latency counts (default: words; characters for Chinese output)")
     add("--intervals", nargs="?", type=int, const=SAMPLES, default=0, metavar="N", help="95%% bootstrap intervals")
     add("--json", action="store_true", help="print a list of JSON objects, one a policy")
     add("--out", type=Path, metavar="DIR", help="keep traces and scores in this folder")
@@ -72,6 +78,10 @@ def run(args: argparse.Namespace) -> int:
     wanted = [policy(spec).settled() for spec in args.policy or ()]
     if args.beam < 1:
         raise UserError(f"--beam is at least 1 (greedy), not {args.beam}")
+    if args.pace is not None and not args.live:
+        raise UserError("--pace is that of the speaker of --live; batches have none")
+    if args.pace is not None and not 0 < args.pace < math.inf:
+        raise UserError(f"--pace is a time above 0 in seconds, not {args.pace:g}")
 
     from stacl import api
 
@@ -99,7 +109,7 @@ def _evaluated(translator: Translator, test: TestSet, chosen: Policy, args: argp
         translator,
         test.sources,
         test.references,
-        Decoding(chosen, args.beam, args.early_end, args.live),
+        Decoding(chosen, args.beam, args.early_end, args.live, PACE if args.pace is None else args.pace),
         unit=args.unit,
         samples=args.intervals,
         out=args.out / test.name.replace(":", "-") if args.out else None,
@@ -135,13 +145,18 @@ def table(results: list[dict[str, Any]], name: str = "") -> str:
     """A row a policy, then the signatures, which are the same for all but the decoding."""
     width = max(len("policy"), *(len(result["policy"]) for result in results))
     lines = [name] if name else []
-    lines += ["policy".ljust(width) + "".join(name.rjust(8) for name in COLUMNS) + "   empty  loops"]
+    columns = COLUMNS + (LIVE if any(name in result["scores"] for result in results for name in LIVE) else ())
+    widths = {column: max(8, len(column) + 2) for column in columns}
+    lines += ["policy".ljust(width) + "".join(column.rjust(widths[column]) for column in columns) + "   empty  loops"]
     for result in results:
-        scores = (result["scores"].get(name) for name in COLUMNS)
-        cells = "".join(f"{'-' if score is None else f'{score:.2f}':>8}" for score in scores)
+        scores = {column: result["scores"].get(column) for column in columns}
+        cells = "".join(
+            f"{'-' if score is None else f'{score:.{DIGITS.get(column, 2)}f}':>{widths[column]}}"
+            for column, score in scores.items()
+        )
         degenerate = result["degenerate"]
         lines.append(f"{result['policy']:<{width}}{cells}{degenerate['empty']:>8}{degenerate['loops']:>7}")
     lines.append("")
     signatures = results[0]["signatures"]
-    lines += [f"{name}: {signatures[name]}" for name in ("decoding", *COLUMNS) if name in signatures]
+    lines += [f"{name}: {signatures[name]}" for name in ("decoding", *columns) if name in signatures]
     return "\n".join(lines)

@@ -94,7 +94,8 @@ def _settings(args: argparse.Namespace) -> Settings:
         if not origin.startswith(("http://", "https://")):
             raise UserError(f"--allow-origin needs a scheme and a host, such as https://example.org, not {origin!r}")
     at_home = args.host in LOOPBACK or args.host.startswith("127.")
-    token = None if args.no_token else args.token or os.environ.get(_TOKEN)
+    # A variable that is set but empty was left out, not chosen: an empty token would open the server to everybody.
+    token = None if args.no_token else args.token or os.environ.get(_TOKEN) or None
     if token is None and not at_home and not args.no_token:
         token = secrets.token_urlsafe(16)
     return Settings(

@@ -63,17 +63,19 @@ def picture(args: argparse.Namespace) -> Figure:
 
 
 def read_curves(argument: str) -> Curves:
-    """The curves of one argument. Policies of one family (wait-k:1, wait-k:3 ...) are one curve."""
+    """The curves of one argument. Policies of one family (wait-k:1, wait-k:3 ...) on one test set are one curve."""
     name, mark, files = argument.rpartition("=")
     curves: Curves = {}
     paths = files.split(",")
-    for path in paths:
-        for found in _objects(path):
-            policy = str(found.get("policy") or "")
-            family, _, setting = policy.partition(":")
-            point = Point(found["scores"], found.get("intervals") or {}, setting.partition(",")[0])
-            label = family or (Path(path).stem if len(paths) == 1 or not mark else "")
-            curves.setdefault(label, []).append(point)
+    results = [(path, found) for path in paths for found in _objects(path)]
+    several = len({found.get("set") for _, found in results}) > 1
+    for path, found in results:
+        family, _, setting = str(found.get("policy") or "").partition(":")
+        point = Point(found["scores"], found.get("intervals") or {}, setting.partition(",")[0])
+        label = family or (Path(path).stem if len(paths) == 1 or not mark else "")
+        if several:
+            label = ", ".join(filter(None, (label, str(found.get("set") or "own files"))))
+        curves.setdefault(label, []).append(point)
     if not mark:
         return curves
     return {name if len(curves) == 1 else f"{name}, {family}": points for family, points in curves.items()}

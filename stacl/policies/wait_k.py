@@ -69,10 +69,10 @@ class WaitK(Policy):
         return self if self.last_k == self.k else self._with_k(self.settled_k())
 
     def settled_k(self) -> float:
-        """The k itself; of a family the middle one, or, of an endless family, k = 9, the paper's largest."""
+        """The k itself; of a family the middle one. Of an endless family k = 5, the middle of the paper's 1 to 9."""
         if self.last_k == self.k:
             return self.k
-        return max(self.k, 9) if self.last_k == math.inf else (self.k + self.last_k) // 2
+        return max(self.k, 5) if self.last_k == math.inf else (self.k + self.last_k) // 2
 
     def _with_k(self, k: float) -> WaitK:
         return WaitK(k, c=self.c if self.ratio is None else 0, ratio=self.ratio, unit=self.unit)

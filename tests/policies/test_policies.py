@@ -157,6 +157,7 @@ def test_multipath_draws_every_k_and_no_other():
     assert {family.draw(rng, 50).spec() for _ in range(200)} == {f"wait-k:{k}" for k in (2, 3, 4, 5)}
     assert {policy("wait-k:1-inf").draw(rng, 3).spec() for _ in range(200)} == {f"wait-k:{k}" for k in (1, 2, 3, 4)}
     assert family.settled().spec() == "wait-k:3"
+    assert [policy(f"wait-k:{first}-inf").settled().spec() for first in (1, 7)] == ["wait-k:5", "wait-k:7"]
 
 
 def test_endless_multipath_draws_every_doubling_of_k_alike():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import contextlib
 import os
 import re
@@ -144,6 +145,16 @@ def test_another_host_needs_a_token(model_folder):
         assert httpx.get(f"{running.url}/models", params={"token": found[1]}).status_code == 200
 
 
+def _settings(arguments, environment, monkeypatch):
+    """What the command makes of its options in this environment."""
+    monkeypatch.delenv("STACL_TOKEN", raising=False)
+    for name, value in environment.items():
+        monkeypatch.setenv(name, value)
+    parser = argparse.ArgumentParser()
+    serve.configure(parser)
+    return serve._settings(parser.parse_args(arguments))
+
+
 @pytest.mark.parametrize(
     ("arguments", "environment", "token", "hosts"),
     [
@@ -153,18 +164,17 @@ def test_another_host_needs_a_token(model_folder):
         (["--host", "0.0.0.0", "--token", "t"], {"STACL_TOKEN": "e"}, "t", None),
         (["--host", "0.0.0.0"], {"STACL_TOKEN": "e"}, "e", None),
         (["--host", "0.0.0.0", "--no-token"], {"STACL_TOKEN": "e"}, None, None),
+        ([], {"STACL_TOKEN": ""}, None, ("localhost", "127.0.0.1", "::1", "127.0.0.1")),
     ],
 )
 def test_tokens(arguments, environment, token, hosts, monkeypatch):
-    import argparse
-
-    monkeypatch.delenv("STACL_TOKEN", raising=False)
-    for name, value in environment.items():
-        monkeypatch.setenv(name, value)
-    parser = argparse.ArgumentParser()
-    serve.configure(parser)
-    settings = serve._settings(parser.parse_args(arguments))
+    settings = _settings(arguments, environment, monkeypatch)
     assert (settings.token, settings.hosts) == (token, hosts)
+
+
+@pytest.mark.parametrize(("arguments", "environment"), [([], {}), ([], {"STACL_TOKEN": ""}), (["--token", ""], {})])
+def test_a_server_for_others_makes_up_a_token_where_none_is_given(arguments, environment, monkeypatch):
+    assert len(_settings(["--host", "0.0.0.0", *arguments], environment, monkeypatch).token) >= 16
 
 
 @pytest.mark.parametrize(
