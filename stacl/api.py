@@ -12,7 +12,7 @@ from stacl import config, fast, plugins, pretrained
 from stacl.engine import Engine, TorchEngine
 from stacl.errors import UserError, suggest
 from stacl.languages import language
-from stacl.policies.base import Policy, policy
+from stacl.policies.base import Policy, policy, runs_code
 from stacl.rules import Hypothesis, Rules
 from stacl.search import Sources, decode
 from stacl.sentence import Written
@@ -36,6 +36,7 @@ class Translator:
         source: Subwords,
         target: Subwords,
         fingerprint: str = "",
+        reading: Policy | None = None,
     ) -> None:
         self.settings = settings
         self.fingerprint = fingerprint  # the checksum of the weights, for those who keep results
@@ -43,7 +44,20 @@ class Translator:
         self.source_pieces, self.target_pieces = source, target
         self.source_language = language(settings.data.source)
         self.target_language = language(settings.data.target)
-        self.policy = policy(settings.policy).settled()
+        self._reading = reading
+
+    @property
+    def policy(self) -> Policy:
+        """Where none is named: the one that was given on loading, or the model's own.
+
+        Its own is not made before somebody wants it, and never from a file: a model may come from a stranger.
+        """
+        if self._reading is None:
+            own = self.settings.policy
+            if runs_code(own):
+                raise UserError(f"the model was trained under {own}, which is not part of it; name the policy to use")
+            self._reading = policy(own).settled()
+        return self._reading
 
     def stream(
         self,
@@ -116,10 +130,11 @@ class Translator:
         return min(1 + int(self.source_pieces.ends_word[pieces[: read - 1]].sum()), len(words))
 
 
-def load(name: str | Path, engine: str = "auto") -> Translator:
+def load(name: str | Path, engine: str = "auto", reading: str | Policy | None = None) -> Translator:
     """A translator from a shipped model (`de-en`), a run folder, or an exported one. Only a run folder needs torch.
 
     `engine`: `torch` takes the trained weights, `fast` the exported ones, `auto` what the folder has, trained first.
+    `reading`: the policy where none is named; the model's own if None (k = 5 of one that was trained for every k).
     """
     shipped = pretrained.names()
     # A folder that is called like a shipped model is written ./de-en.
@@ -131,19 +146,20 @@ def load(name: str | Path, engine: str = "auto") -> Translator:
         )
     if engine not in ENGINES:
         raise UserError(f"no engine is called {engine!r}{suggest(engine, ENGINES)}")
+    chosen = None if reading is None else policy(reading).settled()
     settings = config.load(folder / "config.toml")
     source, target = load_vocabularies(folder)
     weights, exported = folder / "model.safetensors", folder / fast.FOLDER
     if engine == "fast" or (engine == "auto" and exported.is_dir() and not weights.exists()):
         runner = fast.FastEngine.load(exported)
-        return Translator(settings, runner, source, target, runner.fingerprint)
+        return Translator(settings, runner, source, target, runner.fingerprint, chosen)
 
     from stacl import checkpoint
 
     model = build_model(settings, source, target)
     checkpoint.load_weights(model, checkpoint.load_model_tensors(weights), str(folder))
     fingerprint = checkpoint.model_facts(weights)["checksum"]
-    return Translator(settings, TorchEngine(model), source, target, fingerprint)
+    return Translator(settings, TorchEngine(model), source, target, fingerprint, chosen)
 
 
 def build_model(settings: config.Config, source: Subwords, target: Subwords) -> Model:

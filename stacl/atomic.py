@@ -15,7 +15,8 @@ from stacl.errors import UserError
 def write_atomically(path: Path, write: Callable[[Path], None]) -> None:
     """`write` fills a file or folder beside the path; only when it is whole and on the disk it takes the name.
 
-    A kill leaves the old one or the new one, never half of one. What an earlier kill left behind is removed.
+    A kill leaves the old one or the new one, never half of one. What an earlier kill left behind is removed. (No system
+    call puts a folder in the place of another: a kill just then leaves the old one beside its name, as `.old-...`.)
     """
     partial = path.with_name(f".partial-{path.name}")
     try:
@@ -25,9 +26,12 @@ def write_atomically(path: Path, write: Callable[[Path], None]) -> None:
         for file in sorted(partial.rglob("*")) if partial.is_dir() else ():
             _sync(file)
         _sync(partial)
+        old = path.with_name(f".old-{path.name}")
         if path.is_dir():
-            remove(path)
+            remove(old)
+            path.rename(old)
         partial.replace(path)
+        remove(old)
         _sync(path.parent)
     except OSError as error:
         with contextlib.suppress(OSError):

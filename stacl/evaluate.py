@@ -50,7 +50,8 @@ class Decoding:
         return "|".join(parts)
 
     def file_name(self) -> str:
-        name = f"{self.policy}" + (f"-beam{self.beam}" if self.beam > 1 else "") + ("-live" if self.live else "")
+        name = f"{self.policy}" + (f"-beam{self.beam}" if self.beam > 1 else "")
+        name += ("-early-end" if self.early_end else "") + ("-live" if self.live else "")
         return re.sub(r"[^\w.=-]+", "-", name) + ".jsonl"
 
 
@@ -82,6 +83,7 @@ def evaluate(
         samples=samples,
         hypotheses=[translator.target_language.join(trace.target) for trace in traces],
         sources=sources,
+        split=str.split if spaced else translator.target_language.split,
     )
     return _result(report, decoding, traces)
 
@@ -160,7 +162,12 @@ def _earlier(translator: Translator, sources: Sequence[str], decoding: Decoding,
     except OSError as error:
         raise UserError(f"{log.parent} cannot be made a folder for traces: {error.strerror}") from None
     described = log.with_name(log.name + ".about.json")
-    about = {"decoding": decoding.signature(), "model": translator.fingerprint, "sentences": len(sources)}
+    about = {
+        "decoding": decoding.signature(),
+        "schedule": decoding.policy.schedule(100, 100),  # what a policy of one's own is, whatever its name
+        "model": translator.fingerprint,
+        "sentences": len(sources),
+    }
     if _same(described, about):
         traces = _whole_lines(log)[: len(sources)]
         split = translator.source_language.split

@@ -28,7 +28,9 @@ _HEAD = 8
 
 def export(run: Path, out: Path, precision: str = "int8") -> Path:
     """Make `out` a folder that `stacl.load` opens without torch; `out` may be the run folder itself."""
-    translator = api.load(run)
+    if not (run / "model.safetensors").is_file():
+        raise UserError(f"{run} holds no trained weights; name a folder that `stacl train` made")
+    translator = api.load(run, "torch")
     assert isinstance(translator.engine, TorchEngine)
     export_model(translator.engine.model, out / FOLDER, precision, {"weights": translator.fingerprint})
     if out.resolve() != run.resolve():

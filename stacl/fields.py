@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 from stacl.errors import UserError
@@ -23,7 +24,7 @@ def wholes(name: str, value: Any) -> tuple[int, ...]:
 
 
 def number(name: str, value: Any) -> float:
-    if type(value) not in (int, float):
+    if type(value) not in (int, float) or not math.isfinite(value):
         raise UserError(f"{name} must be a number, not {value!r}")
     return float(value)
 

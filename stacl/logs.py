@@ -82,20 +82,31 @@ def passed_on(traces: Iterable[Trace], path: str | Path, format: str) -> Iterato
 
 @contextmanager
 def _writable(path: str | Path) -> Iterator[IO[str]]:
+    """A file that takes its name once it is whole: the one before may be what is being read."""
     if str(path) == "-":
         yield sys.stdout
         return
+    path = Path(path)
+    partial = path.with_name(f".partial-{path.name}")
     try:
-        stream = Path(path).open("w", encoding="utf-8")  # noqa: SIM115 - the lines may fail for other reasons
+        stream = partial.open("w", encoding="utf-8")
     except OSError as error:
         raise UserError(f"cannot write {path}: {error.strerror}") from None
-    with stream:
-        yield stream
+    try:
+        with stream:
+            yield stream
+        partial.replace(path)
+    except OSError as error:
+        raise UserError(f"cannot write {path}: {error.strerror}") from None
+    finally:
+        partial.unlink(missing_ok=True)
 
 
 @contextmanager
 def _opened(path: str | Path) -> Iterator[tuple[IO[bytes], str]]:
     if str(path) == "-":
+        if sys.stdin is None:
+            raise UserError("there is no standard input to read")
         yield sys.stdin.buffer, "stdin"
         return
     if Path(path).is_dir():

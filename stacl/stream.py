@@ -20,15 +20,22 @@ from stacl.words import LINE_END, Event, WordReader
 if TYPE_CHECKING:
     from stacl.api import Translator
 
+_LONG_WORD = 8  # bytes
 KEPT_TRACES = 100  # of finished sentences; `on_trace` gets every one, so that hours of speech need no memory
 
 
 class Source:
-    """Arriving text -> words and the ends of sentences, cut once for everybody who listens to it."""
+    """Arriving text -> words and the ends of sentences, cut once for everybody who listens to it.
 
-    def __init__(self, language: Language, segment: bool) -> None:
+    With `longest`, a sentence that nobody ends is ended after so many words, or as many bytes as so many long words
+    have: what a sentence costs follows from its pieces, and odd characters are a piece a byte.
+    """
+
+    def __init__(self, language: Language, segment: bool, longest: int | None = None) -> None:
         self._reader = WordReader(language)
         self._segmenter = Segmenter(language) if segment else None
+        self._longest = longest
+        self._words = self._bytes = 0  # of the sentence so far
 
     def feed(self, chunk: str | bytes) -> list[Item]:
         """What raw text finishes; a line feed ends a sentence."""
@@ -36,19 +43,36 @@ class Source:
 
     def word(self, word: str) -> list[Item]:
         """A word that somebody else has cut."""
-        return self._segmenter.feed(word) if self._segmenter else [word]
+        items: list[Item] = []
+        for item in self._segmenter.feed(word) if self._segmenter else [word]:
+            items.append(item)
+            if item is SENTENCE_END:
+                self._words = self._bytes = 0
+            elif self._too_long(item):
+                items += self._end()
+        return items
 
     def end(self) -> list[Item]:
+        """The sentence has ended, and with it the word that was still open."""
+        return self._items(self._reader.close()) + self._end()
+
+    close = end
+
+    def _too_long(self, word: str) -> bool:
+        if self._longest is None:
+            return False
+        self._words += 1
+        self._bytes += len(word.encode())
+        return self._words >= self._longest or self._bytes >= self._longest * _LONG_WORD
+
+    def _end(self) -> list[Item]:
         if self._segmenter:
             self._segmenter.end()
+        self._words = self._bytes = 0
         return [SENTENCE_END]
 
-    def close(self) -> list[Item]:
-        """The rest."""
-        return self._items(self._reader.close()) + self.end()
-
     def _items(self, events: Iterable[Event]) -> list[Item]:
-        return [item for event in events for item in (self.end() if event is LINE_END else self.word(event))]
+        return [item for event in events for item in (self._end() if event is LINE_END else self.word(event))]
 
 
 class Session:

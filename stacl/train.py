@@ -133,6 +133,9 @@ class Trainer:
         here, settings, data = self.position, self.settings, self.prepared.train
         while not here.finished:
             order = epoch_batches(data.lengths, settings.budget, settings.seed, here.epoch)
+            if here.batch >= len(order):  # resumed with larger batches: this epoch had fewer of them
+                here.epoch, here.batch = here.epoch + 1, 0
+                continue
             while here.batch < len(order):
                 numbers = order[here.batch : here.batch + settings.accumulate]
                 batches = [batch for one in numbers for batch in self.batches(data, one)]
@@ -182,7 +185,9 @@ class Trainer:
         rng = random.Random(seed)
         with seeded(rng.getrandbits(63)), self._autocast():
             loss = loss_of(self.model, batch, reading(self.policy, batch, rng), self.settings.smoothing)
-        gradients = torch.autograd.grad(self.scaler.scale(loss.smoothed / positions), self._parameters)
+        # Under a policy that never reads, the encoder has no part in the loss: its gradient is zero.
+        scaled = self.scaler.scale(loss.smoothed / positions)
+        gradients = torch.autograd.grad(scaled, self._parameters, allow_unused=True, materialize_grads=True)
         return float(loss.surprise), gradients
 
     def _autocast(self) -> contextlib.AbstractContextManager[Any]:

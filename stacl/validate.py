@@ -44,7 +44,7 @@ def validate(model: Model, prepared: Prepared, config: Config) -> Figures:
     lines = prepared.valid_text[: config.train.bleu_lines]
     if not lines:
         return Figures(surprise / positions, 0.0, 0)
-    translator = api.Translator(config, TorchEngine(model), prepared.source, prepared.target)
+    translator = api.Translator(config, TorchEngine(model), prepared.source, prepared.target, reading=chosen.settled())
     traces = translator.translate_lines([source for source, _ in lines])
     said = [translator.target_language.join(trace.target) for trace in traces]
     metric = sacrebleu.BLEU(trg_lang=translator.target_language.code)

@@ -101,6 +101,15 @@ def test_files_of_unequal_length_are_cut_to_what_both_have(tmp_path):
     assert one.read_bytes() == b""
 
 
+def test_a_kill_between_the_last_renames_costs_nothing(teacher, expected, tmp_path, monkeypatch):
+    assert command(teacher, tmp_path / "said") == 0
+    (tmp_path / "said.target").rename(tmp_path / ".partial-said.target")
+    monkeypatch.setattr(api.Translator, "translate_lines", None)  # nothing is left to translate
+    assert command(teacher, tmp_path / "said") == 0
+    assert read(tmp_path / "said.target") == expected
+    assert len(read(tmp_path / "said.source")) == len(expected)
+
+
 def test_another_way_of_translating_is_not_mixed_in(teacher, tmp_path, capsys):
     (tmp_path / ".partial-said.source").write_text("a\n")
     (tmp_path / ".partial-said.target").write_text("b\n")

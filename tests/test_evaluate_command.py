@@ -210,6 +210,16 @@ def test_traces_of_something_else_are_not_taken(copy_run, files, capsys, tmp_pat
     assert len(counted.lines) == len(LINES)
 
 
+def test_a_policy_that_was_edited_is_another(copy_run, files, capsys, tmp_path, counted):
+    own, out = tmp_path / "mine.py", tmp_path / "out"
+    common = (copy_run, "--source", files["source"], "--reference", files["perfect"], "--json", "--out", out)
+    lagging = []
+    for k in (1, 3):
+        own.write_text(f"def g(t): return {k} + t - 1\n")
+        lagging.append(scores_of(json.loads(run(capsys, *common, "--policy", f"{own}:g")))[0]["AL"])
+    assert lagging[0] < lagging[1]
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [

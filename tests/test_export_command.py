@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from stacl import api
+from stacl import api, pretrained
 from stacl.corpora.base import corpus
 from tests.conftest import stacl
 
@@ -28,7 +28,8 @@ def test_mistakes(copy_run, tmp_path):
     (tmp_path / "there").mkdir()
     for arguments, message in [
         ((copy_run, tmp_path / "there"), "is there already"),
-        ((tmp_path / "nowhere", tmp_path / "out"), "no model"),
+        ((tmp_path / "nowhere", tmp_path / "out"), "holds no trained weights"),
+        ((pretrained.folder("de-en"), tmp_path / "out"), "holds no trained weights"),
     ]:
         done = stacl("export", *arguments)
         assert done.returncode == 2

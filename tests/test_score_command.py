@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -90,6 +91,39 @@ def test_per_sentence(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert len(rows) == 2
 
 
+def test_sentences_without_output_keep_the_columns_apart(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    timed = {"read_times": [0.5, 1.0], "write_times": [0.6, 1.2]}
+    spoken = {"source_length": 2, "delays": [1, 2], "target": ["a", "b"]} | timed
+    silent = {"source_length": 2, "delays": []}
+    (folder / "clock.jsonl").write_text("\n".join(map(json.dumps, (silent, spoken, silent))), encoding="utf-8")
+    assert main(["score", "clock.jsonl", "--per-sentence"]) == 0
+    header, *rows = (line.split("\t") for line in capsys.readouterr().out.splitlines() if "\t" in line)
+    assert {len(row) for row in rows} == {len(header)}
+    first, second, _ = (dict(zip(header, row, strict=True)) for row in rows)
+    assert (first["AL"], first["AL_CA"]) == ("undefined", "undefined")
+    assert float(second["AL"]) == 1.0
+    assert float(second["AL_CA"]) > 500
+
+
+def test_an_export_onto_the_log_itself_and_a_failed_one_lose_nothing(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    before = Path("ours.jsonl").read_bytes()
+    scored(capsys, "ours.jsonl", "--export", "ours.jsonl")
+    assert Path("ours.jsonl").read_bytes() == before
+    Path("torn.jsonl").write_bytes(before + b"{")
+    assert main(["score", "torn.jsonl", "--export", "ours.jsonl"]) == 2
+    assert main(["score", "missing.jsonl", "--export", "ours.jsonl"]) == 2
+    assert Path("ours.jsonl").read_bytes() == before
+    assert not list(folder.glob(".partial*"))
+
+
+def test_without_a_standard_input(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sys.stdin", None)
+    assert main(["score", "-"]) == 2
+    assert "there is no standard input" in capsys.readouterr().err
+
+
 def test_unit(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert scored(capsys, "ours.jsonl", "--unit", "char")["signatures"]["AL"].startswith("unit:char")
     # Nobody can recount a bare path: there the option says what the log's author counted.
@@ -135,6 +169,8 @@ def test_words_for_a_bare_path(folder: Path, capsys: pytest.CaptureFixture[str])
         (["ours.rw", "--unit", "char", "--format", "trace"], "ours.rw:1: not valid JSON"),
         (["ours.jsonl", "--baseline", "one.rw"], "a paired test needs the same ones"),
         (["ours.jsonl", "--comet", "--reference", "ref.en"], "COMET"),
+        (["nan.log"], "nan.log:1: delays must be a number, not nan"),
+        (["late.jsonl"], "sentence 2 has a reference and those before it have none"),
     ],
 )
 def test_mistakes_end_with_2_and_one_line(
@@ -146,6 +182,9 @@ def test_mistakes_end_with_2_and_one_line(
     Path("back.jsonl").write_text(
         '{"source_length": 1, "delays": [1]}\n{"source_length": 2, "delays": [2, 1]}\n', encoding="utf-8"
     )
+    Path("nan.log").write_text('{"prediction": "a", "delays": [NaN], "source_length": 1}\n')
+    late = Trace(1, (1,), target=("a",))
+    logs.write([late, replace(late, reference="a")], "late.jsonl", "trace")
     Path("short.en").write_text("i am well .\n", encoding="utf-8")
     Path("latin1.en").write_bytes("schön\nso\n".encode("latin-1"))
     assert main(["score", *arguments]) == 2

@@ -9,9 +9,11 @@ import subprocess
 
 import pytest
 
+from stacl import api
 from stacl.__main__ import main
 from stacl.atomic import sole_use
 from stacl.checkpoint import checkpoints
+from stacl.errors import UserError
 from tests.conftest import changes
 
 
@@ -70,6 +72,10 @@ def files(tmp_path, source: str, target: str):
         ("text.vocabulary=60000", "does not hold 60000 different pieces; set text.vocabulary to at most"),
         ("text.vocabulary=100", "must be from 300"),
         ("data.max_words=1", "the corpus is empty"),
+        ("train.seed=-1", "train.seed must be from 0"),
+        ("model.width=-8", "model.width must be from 0"),
+        ("train.beta2=1", "train.beta2 must be from 0.0"),
+        ("data.corpora=files:splits=x", "expected option=value, found 'splits=x'"),
     ],
 )
 def test_wrong_fields(tmp_path, capsys, quick, change, message):
@@ -122,7 +128,22 @@ def test_a_run_is_not_overwritten(trained, capsys, quick):
     assert "holds a run already" in complaint(capsys, "train", *quick, "--out", trained)
     said = complaint(capsys, "train", "--resume", "--out", trained, "--set", "model.width=64")
     assert "begun with another model.width" in said
+    for change, message in (
+        ("train.optimizer=muon", "begun with another train.optimizer"),
+        ("train.seed=9", "begun with another train.seed"),
+        ("policy=wait-k:7", "begun under wait-k:1, not wait-k:7"),
+    ):
+        assert message in complaint(capsys, "train", "--resume", "--out", trained, "--set", change)
     assert before == {path: path.stat().st_mtime_ns for path in trained.rglob("*") if path.is_file()}
+
+
+def test_larger_batches_on_the_way(trained, capsys):
+    """The epoch has fewer of them than were done already: the next one begins."""
+    changes = ["--set", "train.budget=100000", "--set", "train.steps=6"]
+    assert main(["train", "--resume", "--out", str(trained), *changes]) == 0
+    said = capsys.readouterr().err
+    assert "train.budget is 100000 from here on; it was" in said
+    assert "all 6 steps are done" in said
 
 
 def test_a_damaged_checkpoint_is_named_and_the_one_before_serves(trained, capsys):
@@ -181,3 +202,18 @@ def test_two_trainings_never_share_a_folder(capsys, trained):
     assert ((trained / "config.toml").read_bytes(), checkpoints(trained / "checkpoints")) == before
     # The folder is free again when the other one has ended.
     assert main(["train", "--resume", "--out", str(trained), "--set", "train.steps=6"]) == 0
+
+
+def test_loading_a_model_runs_no_code(tmp_path, quick):
+    """A run folder may come from a stranger, and its config may name any file."""
+    own, folder = tmp_path / "mine.py", tmp_path / "run"
+    own.write_text("def g(t): return t + 1\n")
+    assert main(["train", *map(str, quick), "--out", str(folder), "--set", f"policy={own}:g"]) == 0
+    own.write_text("raise SystemExit('this file was run')\n")
+    translator = api.load(folder)
+    assert str(translator.translate_lines(["ba"], "wait-k:1")[0].policy) == "wait-k:1"
+    with pytest.raises(UserError, match=r"was trained under .*mine.py:g, which is not part of it"):
+        translator.stream()
+    assert str(api.load(folder, reading="wait-k:2").policy) == "wait-k:2"
+    own.write_text("def g(t): return t + 1\n")
+    assert api.load(folder, reading=f"{own}:g").policy.schedule(9, 3) == [2, 3, 4]

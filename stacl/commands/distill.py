@@ -19,6 +19,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
+from stacl.atomic import write_text_atomically
 from stacl.errors import UserError
 
 if TYPE_CHECKING:
@@ -46,7 +47,7 @@ def run(args: argparse.Namespace) -> int:
     from stacl.corpora.base import corpus
     from stacl.policies.base import policy
 
-    policy(args.policy)  # a typo is said before anything is loaded
+    chosen = policy(args.policy)  # a typo is said before anything is loaded
     translator = api.load(args.run_folder)
     data = translator.settings.data
     text = corpus(args.corpus, data.source, data.target, args.root or data.root or None)
@@ -61,6 +62,7 @@ def run(args: argparse.Namespace) -> int:
         "checksum": translator.fingerprint,
         "corpus": f"{args.corpus}/{args.split}",
         "policy": args.policy,
+        "schedule": chosen.settled().schedule(100, 100),  # what a policy of one's own is, whatever its name
         "beam": args.beam,
     }
     _distill(translator, lines, args, facts, files)
@@ -81,6 +83,10 @@ def _distill(
     partial = [file.with_name(f".partial-{file.name}") for file in files]
     try:
         _claim(args.out.with_name(f"{args.out.name}.json"), facts, partial)
+        if any(file.exists() for file in partial):
+            for one, other in zip(partial, files, strict=True):
+                if other.exists():  # a kill came between the two last renames
+                    other.replace(one)
         done = _keep_whole_lines(partial)
         skipped = sum(1 for _ in itertools.islice(lines, done))
         if skipped < done:
@@ -114,7 +120,7 @@ def _claim(path: Path, facts: dict[str, object], partial: list[Path]) -> None:
                 f"{partial[0].parent} holds a half-made distillation with {name} {before.get(name)}, not "
                 f"{facts[name]}; finish it so, or remove {partial[0].name} and {partial[1].name}"
             )
-    path.write_text(json.dumps(facts, indent=1) + "\n", encoding="utf-8")
+    write_text_atomically(path, json.dumps(facts) + "\n")
 
 
 def _keep_whole_lines(partial: list[Path]) -> int:

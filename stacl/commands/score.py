@@ -86,7 +86,7 @@ def run(args: argparse.Namespace) -> int:
         "sources": logs.read_lines(args.source) if args.source else None,
     }
     hypotheses = logs.read_lines(args.hypothesis) if args.hypothesis else None
-    table = _SentenceTable(args.json) if args.per_sentence else None
+    table = _SentenceTable() if args.per_sentence else None
     report = measure(
         _exported(logs.read(args.file, args.format, args.unit), args.export),
         references,
@@ -112,6 +112,8 @@ def run(args: argparse.Namespace) -> int:
         json.dump(found, sys.stdout, ensure_ascii=False, indent=1)
         print()
     else:
+        if table:
+            table.print()
         print(_corpus_table(found))
     return 0
 
@@ -128,19 +130,19 @@ def _exported(traces: Iterable[Trace], path: str | None) -> Iterator[Trace]:
 
 
 class _SentenceTable:
-    """Rows as they come: printed at once, or kept for the JSON object."""
+    """The scores of every sentence. One that wrote nothing has fewer of them, so the columns are known at the end."""
 
-    def __init__(self, keep: bool) -> None:
-        self.keep = keep
+    def __init__(self) -> None:
         self.rows: list[dict[str, float | None]] = []
 
     def add(self, number: int, row: dict[str, float | None]) -> None:
-        if self.keep:
-            self.rows.append(row)
-            return
-        if number == 0:
-            print("\t".join(["sentence", *row]))
-        print("\t".join([str(number + 1), *map(_shown, row.values())]))
+        self.rows.append(row)
+
+    def print(self) -> None:
+        columns = dict.fromkeys(name for row in self.rows for name in row)
+        print("\t".join(["sentence", *columns]))
+        for number, row in enumerate(self.rows, 1):
+            print("\t".join([str(number), *(_shown(row.get(name)) for name in columns)]))
 
 
 def _shown(value: float | None) -> str:

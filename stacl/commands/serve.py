@@ -38,6 +38,11 @@ def configure(parser: argparse.ArgumentParser) -> None:
         metavar="MODEL",
         help="a run folder, NAME=FOLDER, or a shipped model; the first is the default one (default: all shipped ones)",
     )
+    parser.add_argument(
+        "--policy",
+        metavar="P",
+        help="for who names none (default: each model's own; k = 5 of a model for every k)",
+    )
     parser.add_argument("--host", default="127.0.0.1", metavar="H", help="address to listen on (default 127.0.0.1)")
     parser.add_argument("--port", type=int, default=8765, metavar="P", help="port, 0 for any free one (default 8765)")
     parser.add_argument(
@@ -72,7 +77,7 @@ def run(args: argparse.Namespace) -> int:
     except ImportError as error:
         raise UserError(f"{error.name} is not installed; install stacl[serve]") from None
     with listen(args.host, args.port) as listener:  # before the models are loaded, which takes a while
-        app = create_app(_loaded(folders), settings)
+        app = create_app(_loaded(folders, args.policy), settings)
         allow_files(settings.limits.connections + _OTHER_FILES)
         journal.configure()
         print(_announcement(args.host, listener, settings, list(folders)), file=sys.stderr, flush=True)
@@ -127,10 +132,10 @@ def _folders(models: list[str]) -> dict[str, Path | str]:
     return found
 
 
-def _loaded(folders: dict[str, Path | str]) -> dict[str, Translator]:
+def _loaded(folders: dict[str, Path | str], reading: str | None) -> dict[str, Translator]:
     from stacl import api
 
-    return {name: api.load(folder) for name, folder in folders.items()}
+    return {name: api.load(folder, reading=reading) for name, folder in folders.items()}
 
 
 def _announcement(host: str, listener: socket.socket, settings: Settings, names: list[str]) -> str:

@@ -21,9 +21,12 @@ from typing import TYPE_CHECKING
 from stacl import config
 from stacl.atomic import remove, sole_use
 from stacl.errors import UserError
+from stacl.policies.base import policy
 
 if TYPE_CHECKING:
     from stacl.distributed import World
+
+_FIXED = ("seed", "optimizer")  # with another one, what was trained before is no beginning of this run
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -48,6 +51,7 @@ def run(args: argparse.Namespace) -> int:
         raise UserError("a config is needed, for example configs/toy.toml; or --resume --out RUN to go on")
     folder = args.out or Path("runs") / args.config.stem
     settings = _settings(args, folder)
+    policy(settings.policy)  # a mistake in one's own is said before any work is done
 
     from stacl.distributed import world
 
@@ -69,6 +73,11 @@ def _train(settings: config.Config, folder: Path, resume: bool, world: World) ->
     trainer = Trainer(settings, folder, prepared, world)
     if trainer.resume():
         say(f"resumed {folder} at step {trainer.position.step:,}")
+    if world.first:
+        own = folder / "config.toml"
+        for name, old, new in _changes(config.load(own), settings):
+            say(f"train.{name} is {new} from here on; it was {old}")
+        config.save(settings, own)  # not before it is known that the run can go on so
     if trainer.position.finished:
         say(f"{folder} has finished already: {trainer.position.finished}")
         return 0
@@ -100,7 +109,18 @@ def _settings(args: argparse.Namespace, folder: Path) -> config.Config:
         changed = [name for name in old if old[name] != new[name]]
         if changed:
             raise UserError(f"{folder} was begun with another {section}.{changed[0]}; --out RUN begins a new run")
+    if begun.policy != wanted.policy:
+        raise UserError(f"{folder} was begun under {begun.policy}, not {wanted.policy}; --out RUN begins a new run")
+    for name, _, _ in _changes(begun, wanted):
+        if name in _FIXED:
+            raise UserError(f"{folder} was begun with another train.{name}; --out RUN begins a new run")
     return wanted
+
+
+def _changes(begun: config.Config, wanted: config.Config) -> list[tuple[str, object, object]]:
+    """What is trained with from here on that was not before: the field, the old value, the new one."""
+    old, new = dataclasses.asdict(begun.train), dataclasses.asdict(wanted.train)
+    return [(name, old[name], new[name]) for name in old if old[name] != new[name]]
 
 
 def _claim(folder: Path, settings: config.Config, resume: bool) -> None:
@@ -110,4 +130,4 @@ def _claim(folder: Path, settings: config.Config, resume: bool) -> None:
         raise UserError(f"{folder} holds a run already; --resume goes on with it, --out RUN begins another")
     if not begun:
         remove(folder / "vocabulary")
-    config.save(settings, folder / "config.toml")
+        config.save(settings, folder / "config.toml")

@@ -71,8 +71,8 @@ def run(args: argparse.Namespace) -> int:
     reading = None if args.policy is None else policy(args.policy)
     with contextlib.ExitStack() as stack:
         source = _open(args.file, stack)
-        log = _log(args.trace, stack)
         translator = api.load(args.model)
+        log = _log(args.trace, stack)  # empties the file: not before it is known that there will be something to keep
         session = translator.stream(
             reading, beam=args.beam, segment=not args.whole_lines, on_trace=log.keep if log else None
         )

@@ -229,7 +229,8 @@ def _part(spec: str, common: Mapping[str, Any]) -> tuple[Corpus, int]:
         raise UserError(f"corpus {spec!r}: expected NAME, NAME:option=value,... or NAME*3")
     name, given, times = written.groups()
     kind: type[Corpus] = plugins.find("corpora", name.strip(), Corpus)  # type: ignore[type-abstract]
-    known = list(inspect.signature(kind).parameters)
+    parameters = inspect.signature(kind).parameters.values()
+    known = [one.name for one in parameters if not str(one.annotation).startswith("Mapping")]  # those are for Python
     options = {option: value for option, value in common.items() if option in known}
     for item in filter(None, (given or "").split(",")):
         option, sign, value = (part.strip() for part in item.partition("="))

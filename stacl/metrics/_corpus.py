@@ -43,7 +43,7 @@ class Report:
         return found | {"signatures": self.signatures}
 
 
-def reference_length(reference: str, unit: str) -> int | None:
+def reference_length(reference: str, unit: str, split: Callable[[str], list[str]] = str.split) -> int | None:
     """A reference's length in the unit of latency; None where it takes a subword model to know it.
 
     >>> reference_length("a b c", "word"), reference_length("你好 吗", "char")
@@ -51,7 +51,7 @@ def reference_length(reference: str, unit: str) -> int | None:
     """
     if unit == "piece":
         return None
-    words = reference.split()
+    words = split(reference)
     return sum(map(len, words)) if unit == "char" else len(words)
 
 
@@ -67,6 +67,7 @@ def measure(
     hypotheses: Sequence[str] | None = None,
     sources: Sequence[str] | None = None,
     keep: bool = False,
+    split: Callable[[str], list[str]] = str.split,
     on_sentence: Callable[[int, Row], None] | None = None,
 ) -> Report:
     """The scores of a corpus, with their signatures.
@@ -81,6 +82,7 @@ def measure(
     hypotheses   the texts, where the traces hold none or other units than a reader sees
     sources      the source texts for COMET, where the traces hold none
     keep         keep every sentence's values and text in the report
+    split        the words of a reference, where they are not what stands between spaces
     on_sentence  called with the number from 0 and the scores of each sentence
 
     >>> measure([Trace(3, (1, 2, 3)), Trace(3, (3, 3, 3))]).scores["AL"]
@@ -92,7 +94,9 @@ def measure(
         if texts is None:
             texts = _Texts(_quality_metrics(tokenize, comet) if lines else [], keep)
         trace = trace.in_unit(unit) if unit else trace
-        length = reference_length(lines[0] if lines else "", trace.unit) if texts.metrics else None
+        if lines and not texts.metrics:
+            raise UserError(f"sentence {number + 1} has a reference and those before it have none; give --reference")
+        length = reference_length(lines[0] if lines else "", trace.unit, split) if texts.metrics else None
         row = means.add(trace, length, bool(on_sentence))
         given = None if hypotheses is None else hypotheses[number]
         scores_of_text = texts.add(trace, lines, given, bool(on_sentence))

@@ -52,8 +52,11 @@ class Queue:
         return (first.reference_length is None) == (sentence.reference_length is None)
 
     def full(self, sentence: Sentence) -> bool:
+        return (len(self.sentences) + 1) * max(self.longest, len(sentence.delays)) > CELLS
+
+    def add(self, sentence: Sentence) -> None:
+        self.sentences.append(sentence)
         self.longest = max(self.longest, len(sentence.delays))
-        return (len(self.sentences) + 1) * self.longest > CELLS
 
     def batch(self) -> Batch:
         references = [one.reference_length for one in self.sentences if one.reference_length is not None]
@@ -82,7 +85,7 @@ class Means:
             return self._score(sentence)
         if self._queue.full(sentence):
             self._flush()
-        self._queue.sentences.append(sentence)
+        self._queue.add(sentence)
         return {}
 
     def _score(self, sentence: Sentence) -> Row:

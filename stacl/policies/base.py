@@ -136,10 +136,19 @@ class OwnSchedule(Policy):
         self._known: list[float] = [0]  # wishes by t, checked as they come; entry 0 stands for "before the first"
 
     def wish(self, t: int) -> float:
-        while len(self._known) <= t:
-            step = len(self._known)
-            self._known.append(_checked(self._g(step), step, self._known[-1], self.name))
-        return self._known[t]
+        known = self._known
+        if len(known) <= t:
+            known = known.copy()  # threads share a policy: they see a whole list, or the one before
+            for step in range(len(known), t + 1):
+                known.append(_checked(self._asked(step), step, known[-1], self.name))
+            self._known = known
+        return known[t]
+
+    def _asked(self, step: int) -> Any:
+        try:
+            return self._g(step)
+        except Exception as error:
+            raise UserError(f"{self.name}: g({step}) fails: {type(error).__name__}: {error}") from error
 
     def spec(self) -> str:
         return self.name
@@ -186,9 +195,18 @@ def policy(spec: str | Policy | Callable[[int], Any] | Sequence[Any], unit: str 
     return OwnSchedule(spec, "own", unit or "word")
 
 
+def runs_code(spec: str) -> bool:
+    """Whether making this policy runs a file of somebody's own.
+
+    >>> runs_code("mine.py:g"), runs_code("wait-k:3")
+    (True, False)
+    """
+    return spec.strip().partition(":")[0].endswith(".py")
+
+
 def _parse(text: str, unit: str | None) -> Policy:
     name, _, rest = text.partition(":")
-    if name.endswith(".py"):
+    if runs_code(text):
         return _from_file(Path(name), rest, unit)
     if not name:
         raise UserError("a policy is needed, for example wait-k:3, wait-k:3,c=0.25 or full")

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import math
 import random
+import re
 from fractions import Fraction
 from typing import Any
 
 from stacl.errors import UserError
 from stacl.policies.base import Policy, refuse_rest
+
+# A power of ten is a short way to write a number that takes for ever to compute with: 1e999999999. Two digits will do.
+_SHORT_NUMBER = re.compile(r"[+-]?(\d{1,40}(\.\d{0,40})?|\.\d{1,40})([eE][+-]?\d{1,2})?|[+-]?\d{1,40}/\d{1,40}")
 
 
 class WaitK(Policy):
@@ -101,8 +105,13 @@ def _parsed_k(text: str) -> float:
 
 def _rational(value: Any, name: str) -> Fraction:
     """Exactly what was written: 0.29 is 29/100, not the nearest binary fraction, so that 0.29 * 100 floors to 29."""
+    if isinstance(value, int | Fraction):
+        return Fraction(value)
+    text = str(value).replace(" ", "")
     try:
-        return Fraction(value) if isinstance(value, int | Fraction) else Fraction(str(value).replace(" ", ""))
+        if not _SHORT_NUMBER.fullmatch(text):
+            raise ValueError(text)
+        return Fraction(text)
     except (ValueError, ZeroDivisionError):
         raise UserError(f"{name} must be a number such as 0.25 or 1/4, not {value!r}") from None
 

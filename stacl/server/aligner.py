@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 _AHEAD = 4  # sentences of a session that wait; then the session waits for them
 _LONGEST = 100  # words: the work grows with the square of a sentence's length
+_CELLS = 20_000  # pieces heard times words said: the memory grows with it, and a word may be a thousand pieces
 
 
 class Finished(NamedTuple):
@@ -85,7 +86,8 @@ class Aligner:
         from stacl.align import alignment
 
         unknown = (None,) * len(trace.target)
-        if max(len(trace.source), len(trace.target)) > _LONGEST:
+        pieces = len(self._translator.source_pieces.encode(trace.source))
+        if max(len(trace.source), len(trace.target)) > _LONGEST or pieces * len(trace.target) > _CELLS:
             return unknown
         try:
             return alignment(self._translator, trace.source, trace.target)

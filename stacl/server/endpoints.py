@@ -92,7 +92,12 @@ class Endpoints:
         name, translator = hub.model(asked.get("model"))
         policy = safe_policy(asked["policy"]) if "policy" in asked else translator.policy
         job = Translation(
-            translator, policy, asked["text"], beam=asked.get("beam", 1), segment=asked.get("segment", True)
+            translator,
+            policy,
+            asked["text"],
+            beam=asked.get("beam", 1),
+            segment=asked.get("segment", True),
+            longest=limits.sentence_words,
         )
         hub.background.wake(job)
         found = await _unless_gone(request, job)

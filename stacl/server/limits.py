@@ -29,7 +29,7 @@ class Limits:
     messages_per_second: float = _limit(100.0, "messages of one connection, in the long run")
     message_burst: int = _limit(200, "messages of one connection at once")
     queued_characters: int = _limit(65_536, "text taken and not yet translated; beyond it no more is read")
-    sentence_words: int = _limit(400, "without `segment`, a sentence is ended after so many words")
+    sentence_words: int = _limit(400, "a sentence that nobody ends is ended after so many words")
     unsent_events: int = _limit(1000, "messages waiting for a slow client; beyond it no more is computed for it")
     kept_events: int = _limit(5000, "latest messages kept for a client that comes back")
     kept_bytes: int = _limit(524_288, "their size together")

@@ -113,7 +113,10 @@ class Guard:
     def _check_origin(self, origins: list[str], host: str) -> None:
         """Browsers name the page that asks; other programs name none. Only our own page and allowed ones may."""
         for origin in map(str.lower, origins):
-            parts = urlsplit(origin)
+            try:
+                parts = urlsplit(origin)
+            except ValueError:  # such as http://[
+                parts = urlsplit("")
             ours = len(origins) == 1 and parts.scheme in ("http", "https") and parts.netloc == host
             if not ours and origin not in self._origins:
                 raise Refusal("foreign-origin", "pages of other sites may not use this server; see --allow-origin")

@@ -49,11 +49,10 @@ class Tracks:
         longest: int,
         aligner: Aligner | None = None,
     ) -> None:
-        self._source = Source(translator.source_language, segment)
+        self._source = Source(translator.source_language, segment, longest)
         self._language = translator.source_language
         self._sessions: list[Session] = [translator.stream(policy) for policy in policies]
         self.policies = [str(session.policy) for session in self._sessions]  # as they are now
-        self._longest = longest  # words of a sentence that nobody ends
         self._aligner = aligner
         self._half = ""  # of a character that JavaScript writes as two
         self._segment = 0
@@ -118,8 +117,6 @@ class Tracks:
         self._previous = item
         for track, session in enumerate(self._sessions):
             yield from self._say(track, session.hear(item), arrived)
-        if self._index >= self._longest:
-            yield from self._end(arrived)
 
     def _end(self, arrived: float) -> Iterator[Step]:
         if not self._index:

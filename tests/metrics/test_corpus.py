@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from stacl.errors import UserError
-from stacl.metrics import measure, reference_length
+from stacl.metrics import _batch, _means, measure, reference_length
 from stacl.trace import Revision, Trace
 
 SLOW = Trace(4, (4, 4, 4, 4), target=("a", "b", "c", "d"))
@@ -155,4 +155,20 @@ def test_a_log_that_lacks_some_references() -> None:
     first = measure([with_one, FAST])
     assert "n:1|undefined:1" in first.signatures["AL_ref"]
     assert "BLEU" in first.scores
-    assert measure([FAST, with_one]).scores.keys() == measure([FAST]).scores.keys()
+    with pytest.raises(UserError, match="sentence 2 has a reference and those before it have none"):
+        measure([FAST, with_one])
+
+
+def test_a_long_sentence_among_short_ones_keeps_the_batches_small(monkeypatch: pytest.MonkeyPatch) -> None:
+    sizes = []
+
+    def recorded(queue: _means.Queue) -> _batch.Batch:
+        sizes.append(len(queue.sentences) * max(len(one.delays) for one in queue.sentences))
+        return batch(queue)
+
+    batch = _means.Queue.batch
+    monkeypatch.setattr(_means, "CELLS", 100)
+    monkeypatch.setattr(_means.Queue, "batch", recorded)
+    traces = [Trace(90, tuple(range(1, length + 1))) for length in (*[5] * 15, 90, *[5] * 30)]
+    assert measure(traces).sentences == 46
+    assert max(sizes) <= 100

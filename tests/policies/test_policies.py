@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import math
 import random
+import time
+from concurrent.futures import ThreadPoolExecutor
 from fractions import Fraction
 
 import pytest
@@ -221,6 +223,9 @@ def test_own_policies_from_a_file(tmp_path):
         ("wait-k:3,c=7/4", "c must be below 1"),
         ("wait-k:3,c=a", "c must be a number"),
         ("wait-k:3,c=1/0", "c must be a number"),
+        *((f"wait-k:3,c={number}", "c must be a number") for number in ("1e-999999999", "1.e-999999999", "-1 e400")),
+        (f"wait-k:3,c=0.{'1' * 10_000}", "c must be a number"),
+        ("wait-k:3,ratio=1e999999999", "ratio must be a number"),
         ("wait-k:3,c=0.1,ratio=2", "not both"),
         ("wait-k:3,ratio=0", "above 0"),
         ("wait-k:3,ration=2", "did you mean ratio"),
@@ -246,6 +251,7 @@ def test_mistakes_are_named(wrong, message):
         (["2"], "whole number"),
         (lambda t: None, "whole number"),
         (lambda t: 10 - t, "cannot unread"),
+        (lambda t: 1 // (2 - t), r"g\(2\) fails: ZeroDivisionError"),
     ],
 )
 def test_mistakes_in_own_policies_are_named(wrong, message):
@@ -258,3 +264,16 @@ def test_two_units_at_once_are_a_mistake():
         policy("wait-k:3,unit=piece", unit="word")
     with pytest.raises(UserError, match="counts in piece"):
         policy(policy("full", unit="piece"), unit="word")
+
+
+def test_threads_share_a_policy_of_ones_own():
+    """Slow enough for all threads to be in it at the same time."""
+
+    def slow(t: int) -> int:
+        time.sleep(0.001)
+        return t
+
+    chosen = policy(slow)
+    with ThreadPoolExecutor(8) as threads:
+        found = list(threads.map(lambda _: chosen.schedule(30, 20), range(16)))
+    assert found == [list(range(1, 21))] * 16

@@ -81,7 +81,7 @@ def test_translate_takes_defaults(http, server):
         (b'{"text": "a", "polcy": "full"}', 400, "bad-request", "no field 'polcy'; did you mean policy?"),
         (b'{"text": "a", "policy": "wait-q"}', 400, "bad-policy", "did you mean wait-k?"),
         (b'{"text": "a", "policy": "/etc/passwd.py:g"}', 400, "bad-policy", "no policy is called"),
-        (b'{"text": "a", "policy": "wait-k:1,c=1e999999999"}', 400, "bad-policy", "plain numbers"),
+        (b'{"text": "a", "policy": "wait-k:1,c=1.e-999999999"}', 400, "bad-policy", "c must be a number"),
         (b'{"text": "a", "beam": 99}', 400, "bad-request", "beam goes from 1 to 8, not 99"),
         (b'{"text": "a", "beam": true}', 400, "bad-request", "beam must be a whole number"),
         (b'{"text": "a", "segment": 1}', 400, "bad-request", "segment must be true or false"),
@@ -220,3 +220,13 @@ def test_answers_are_ascii_safe_json(http):
     """A refusal may quote anything, half a character too."""
     answer = http.post("/translate", content=json.dumps({"text": "a", "model": "\ud83d"}).encode(), headers=JSON)
     assert answer.status_code == 404
+
+
+def test_a_text_without_ends_is_cut(http, server):
+    limit = server.hub.limits.sentence_words
+    found = http.post("/translate", json={"text": "Hund " * (limit + 5), "segment": False}).json()
+    assert [len(part["source"]) for part in found["segments"]] == [limit, 5]
+    # Words of signs that nobody knows are a piece a byte: fewer of them make a sentence.
+    odd = " ".join("🦀" * 200 for _ in range(20))
+    found = http.post("/translate", json={"text": odd, "segment": False, "policy": "full"}).json()
+    assert max(len("".join(part["source"]).encode()) for part in found["segments"]) <= 8 * limit + 1000

@@ -164,6 +164,16 @@ def test_a_sentence_without_end_is_ended(models):
     assert [len(event["source"]) for event in events if event["type"] == "segment"] == [20, 20, 10]
 
 
+def test_a_sentence_of_odd_signs_is_not_aligned(server):
+    """A thousand pieces a word: what the alignment of so few words takes would fill the memory."""
+    with Client(server.live, policies=["wait-k:1"], align=True, segment=False) as client:
+        client.text(" ".join("🦀" * 200 for _ in range(3)))
+        events = client.finish()
+    (segment,) = [event for event in events if event["type"] == "segment"]
+    assert segment["target"]
+    assert set(segment["alignment"]) == {None}
+
+
 def test_a_long_message_is_the_same_as_many_short_ones(server):
     text = (" " * 500).join(" ".join(GERMAN * 2).split())
     assert 50_000 < len(text) < server.hub.limits.message_bytes

@@ -41,7 +41,15 @@ def test_pages_of_other_sites_are_refused(server):
     assert knock(server.live, Origin=own) == 101
     assert knock(server.live) == 101  # a program, not a browser
     other_port = f"http://127.0.0.1:{server.port + 1}"
-    for origin in ("https://evil.example", "null", other_port, f"{own}.evil.example", "file://", f"ftp{own[4:]}"):
+    for origin in (
+        "https://evil.example",
+        "null",
+        other_port,
+        f"{own}.evil.example",
+        "file://",
+        "http://[",
+        f"ftp{own[4:]}",
+    ):
         assert knock(server.live, Origin=origin) == 403, origin
         answer = httpx.post(f"{server.url}/translate", json={"text": "a"}, headers={"Origin": origin})
         assert answer.status_code == 403
