@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import os
 from pathlib import Path
 
@@ -20,6 +21,8 @@ def render() -> str:
     parts += ["```", parser.format_help().rstrip(), "```", ""]
     for name in plugins.names("commands"):
         parts += [f"## stacl {name}", "", "```", verbs[name].format_help().rstrip(), "```", ""]  # type: ignore[index]
+        for kind, below in _below(verbs[name]):  # type: ignore[index]
+            parts += [f"### stacl {name} {kind}", "", "```", below.format_help().rstrip(), "```", ""]
     parts += [
         "## Fields of a config",
         "",
@@ -31,6 +34,12 @@ def render() -> str:
         "",
     ]
     return "\n".join(parts)
+
+
+def _below(verb: argparse.ArgumentParser) -> list[tuple[str, argparse.ArgumentParser]]:
+    """The parsers of a verb that has kinds of its own: `plot tradeoff`."""
+    kinds = (action.choices for action in verb._actions if isinstance(action, argparse._SubParsersAction))
+    return [item for choices in kinds for item in choices.items()]
 
 
 if __name__ == "__main__":

@@ -119,7 +119,7 @@ class TrainSettings:
     save_every: int = _doc(500, "updates between checkpoints to resume from")
     device: str = _doc("auto", "cpu, cuda, cuda:1, or auto: a GPU where there is one")
     precision: str = _doc("auto", "auto: mixed on a GPU, else float32", ("auto", "float32", "bfloat16", "float16"))
-    threads: int = _doc(0, "CPU threads; 0: torch's own choice")
+    threads: int = _doc(0, "CPU threads; 0: as many as torch finds cores")
 
 
 @dataclass(frozen=True)

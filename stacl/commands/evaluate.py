@@ -43,7 +43,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
     add("--reference", nargs="+", metavar="F", help="reference translations, a file each")
     add("--set", nargs="+", metavar="NAME/SPLIT", help="instead: test sets of corpora, as `stacl data` lists them")
     add("--root", metavar="DIR", help=f"where the data folders of --set are (default: ${ROOT_VARIABLE})")
-    add("--policy", nargs="+", metavar="P", help="reading policies (default: the model's own)")
+    add(
+        "--policy", nargs="+", metavar="P", help="reading policies (default: the model's own, k = 5 of one for every k)"
+    )
     add(
         "--beam",
         type=int,

@@ -1,6 +1,6 @@
 """List the models that come with the package, or show the card of one.
 
-stacl models          directions, sizes, quality at a glance
+stacl models          directions, sizes, what each is for
 stacl models de-en    its card: data and licences, recipe, figures for every latency, what it is bad at
 """
 

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import re
 import secrets
 import signal
 import socket
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from stacl.server.settings import Settings
 
 _TOKEN = "STACL_TOKEN"
+_ORIGIN = re.compile(r"https?://([\w.-]+|\[[0-9a-fA-F:.]+\])(:\d{1,5})?/?")
 _OTHER_FILES = 100  # models, libraries, the log
 _EVERYWHERE = ("0.0.0.0", "::", "")
 
@@ -96,7 +98,7 @@ def _settings(args: argparse.Namespace) -> Settings:
     if args.workers is not None and not 1 <= args.workers <= 64:
         raise UserError(f"--workers goes from 1 to 64, not {args.workers}")
     for origin in args.allow_origin:
-        if not origin.startswith(("http://", "https://")):
+        if not _ORIGIN.fullmatch(origin):
             raise UserError(f"--allow-origin needs a scheme and a host, such as https://example.org, not {origin!r}")
     at_home = args.host in LOOPBACK or args.host.startswith("127.")
     # A variable that is set but empty was left out, not chosen: an empty token would open the server to everybody.

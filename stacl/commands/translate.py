@@ -6,7 +6,7 @@ translation with its lag.
 
   echo "Ein Mann schläft auf dem Sofa." | stacl translate de-en --policy wait-k:3
   stacl translate de-en speech.de --pace 0.4
-  stacl translate runs/multi30k-de-en --trace trace.jsonl < test.de > test.en
+  stacl translate runs/multi30k-de-en --whole-lines --trace trace.jsonl < test.de > test.en   # then: stacl score
 """
 
 from __future__ import annotations

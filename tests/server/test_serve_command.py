@@ -189,6 +189,7 @@ def test_a_server_for_others_makes_up_a_token_where_none_is_given(arguments, env
         (["x", "--limit", "sessions=many"], "--limit sessions=N needs a whole number above 0, not 'many'"),
         (["x", "--limit", "idle_seconds=inf"], "--limit idle_seconds=N needs a number above 0, not 'inf'"),
         (["x", "--allow-origin", "example.org"], "--allow-origin needs a scheme and a host"),
+        (["x", "--allow-origin", "http://["], "--allow-origin needs a scheme and a host"),
         (["x", "--host", "no.such.host.invalid"], "cannot listen on no.such.host.invalid:0"),
         (["x", "--port", "99999"], "--port goes from 0 to 65535, not 99999"),
         (["x", "--host", "a" * 80], "--host needs a name or an address"),
