@@ -6,7 +6,6 @@ a short training gets further with it. Its size is matched to Adam's (Liu et al.
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -36,37 +35,52 @@ class Muon(torch.optim.AdamW):
             self.param_groups = [*others, own]
         if (overflow := getattr(self, "found_inf", None)) is not None and overflow.item():
             return  # set by the scaler of mixed precision: the gradient is to be left alone
-        by_shape: dict[torch.Size, list[Tensor]] = defaultdict(list)
         for parameter in own["params"]:
             if parameter.grad is not None:
-                by_shape[parameter.shape].append(parameter)
-        for parameters in by_shape.values():  # equal shapes in one product: many small ones would be slow
-            self._move(parameters, own["lr"], own["weight_decay"])
+                self._move(parameter, parameter.grad, own["lr"], own["weight_decay"])
 
-    def _move(self, parameters: list[Tensor], rate: float, decay: float) -> None:
-        wanted = []
-        for parameter in parameters:
-            state = self.state[parameter]
-            if not state:
-                # AdamW, when it is loaded, wants to see a step count in every state.
-                state.update(step=torch.zeros(()), momentum=torch.zeros_like(parameter))
-            state["step"] += 1
-            gradient = parameter.grad
-            assert gradient is not None
-            state["momentum"].lerp_(gradient, 1 - MOMENTUM)
-            wanted.append(gradient.lerp(state["momentum"], MOMENTUM))  # Nesterov's look ahead
-        for parameter, change in zip(parameters, orthogonal(torch.stack(wanted)), strict=True):
-            parameter.mul_(1 - rate * decay)
-            parameter.add_(change, alpha=-rate * MATCH * max(parameter.shape) ** 0.5)
+    def _move(self, parameter: Tensor, gradient: Tensor, rate: float, decay: float) -> None:
+        state = self.state[parameter]
+        if not state:
+            # AdamW, when it is loaded, wants to see a step count in every state.
+            state.update(step=torch.zeros(()), momentum=torch.zeros_like(parameter))
+        state["step"] += 1
+        state["momentum"].lerp_(gradient, 1 - MOMENTUM)
+        change = orthogonal(gradient.lerp(state["momentum"], MOMENTUM))  # Nesterov's look ahead
+        parameter.mul_(1 - rate * decay)
+        parameter.add_(change, alpha=-rate * MATCH * max(parameter.shape) ** 0.5)
 
 
-def orthogonal(matrices: Tensor) -> Tensor:
-    """About the nearest orthogonal matrix of each: [N, rows, columns]."""
-    tall = matrices.shape[1] > matrices.shape[2]
-    x = matrices.mT if tall else matrices
-    x = x / (x.norm(dim=(1, 2), keepdim=True) + 1e-7)
-    a, b, c = COEFFICIENTS
+def orthogonal(matrix: Tensor) -> Tensor:
+    """About the nearest orthogonal matrix: every round brings the singular values nearer to 1."""
+    tall = matrix.shape[0] > matrix.shape[1]
+    x = (matrix.T if tall else matrix).contiguous()
+    x = x / (x.norm() + 1e-7)
+    x = _by_its_square(x) if x.shape[1] > x.shape[0] else _by_itself(x)
+    return x.T if tall else x
+
+
+def _by_itself(x: Tensor) -> Tensor:
+    """x <- (a + b xx' + c (xx')^2) x"""
     for _ in range(ROUNDS):
-        square = x @ x.mT
-        x = a * x + torch.baddbmm(square, square, square, beta=b, alpha=c) @ x
-    return x.mT if tall else x
+        x = _factor(x @ x.T) @ x
+    return x
+
+
+def _by_its_square(x: Tensor) -> Tensor:
+    """The same, but the rounds are done on xx', the smaller, and x is multiplied once, by what they come to."""
+    square = x @ x.T
+    product = factor = _factor(square)
+    for _ in range(ROUNDS - 1):
+        square = factor @ square @ factor
+        factor = _factor(square)
+        product = factor @ product
+    return product @ x
+
+
+def _factor(square: Tensor) -> Tensor:
+    """a + b xx' + c (xx')^2"""
+    a, b, c = COEFFICIENTS
+    factor = torch.addmm(square, square, square, beta=b, alpha=c)
+    factor.diagonal().add_(a)
+    return factor
