@@ -141,8 +141,8 @@ def _parse_rw(line: bytes, unit: str) -> Trace:
     path = line.translate(_READS_AND_WRITES, b" \t\r\n")
     wrong = path.translate(None, b"01")
     if wrong or not path:
-        found = f"found {chr(wrong[0])!r}" if wrong.isascii() and wrong else "found others"
-        raise UserError(f"expected 0 or R (read) and 1 or W (write), {found if path else 'the line is empty'}")
+        found = f"found {wrong.decode(errors='replace')[0]!r}" if wrong else "the line is empty"
+        raise UserError(f"expected 0 or R (read) and 1 or W (write), {found}")
     # Between two writes stand the reads: their running sum is the delay of each write.
     reads = list(accumulate(map(len, path.split(b"1"))))
     return Trace(source_length=reads.pop(), delays=tuple(reads), unit=unit)

@@ -196,8 +196,9 @@ def _path_problem(delays: tuple[int, ...], source_length: int) -> str | None:
     last = 0
     for t, delay in enumerate(delays, 1):
         if delay < last:
-            was = f"after {last}: the path cannot read backwards" if t > 1 else "and cannot be negative"
-            return f"delays decrease: target unit {t} has delay {delay} {was}"
+            if delay < 0:
+                return f"target unit {t} has delay {delay}, which cannot be negative"
+            return f"delays decrease: target unit {t} has delay {delay} after {last}: the path cannot read backwards"
         if delay > source_length:
             return f"delay {delay} of target unit {t} exceeds the source length {source_length}"
         last = delay

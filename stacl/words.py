@@ -44,7 +44,6 @@ class WordReader:
     """
 
     def __init__(self, language: Language) -> None:
-        self.language = language
         self._splitter = language.splitter()
         # An incremental decoder cannot be copied, and a session can: keep the bytes of a broken character
         # instead.

@@ -53,7 +53,7 @@ class Hub:
         name, translator = self.model(start.model)
         specs = start.policies
         if specs is not None and not 1 <= len(specs) <= self.limits.tracks:
-            raise Refusal("bad-message", f"policies must be 1 to {self.limits.tracks}, not {len(specs)}")
+            raise Refusal("bad-message", f"a session has 1 to {self.limits.tracks} policies, not {len(specs)}")
         policies = [translator.policy] if specs is None else [safe_policy(spec) for spec in specs]
         self._make_room()
         session = LiveSession(

@@ -107,7 +107,8 @@ def test_the_token(guarded):
 
 def test_the_page_itself_needs_no_token(guarded):
     """Its files hold nothing secret, and a browser does not pass the page's token on for them."""
-    assert httpx.get(f"{guarded.url}/main.js").status_code in (200, 404)
+    for path in ("", "main.js", "style.css"):
+        assert httpx.get(f"{guarded.url}/{path}").status_code == 200
     assert httpx.get(f"{guarded.url}/nothing").status_code == 404
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import statistics
 import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
@@ -61,15 +62,20 @@ def test_short_jobs_pass_long_ones(scheduler):
 
 
 def test_a_wake_up_during_work_is_not_forgotten(scheduler):
-    done: list[Work] = []
-    job = Work(20, done)
+    """The news comes while the job is at work and has already decided that there is no more to do."""
+
+    class AtWork:
+        turns = 0
+
+        def turn(self, until: float) -> bool:
+            self.turns += 1
+            if self.turns == 1:
+                scheduler.wake(self)
+            return False
+
+    job = AtWork()
     scheduler.wake(job)
-    for _ in range(50):
-        scheduler.wake(job)
-    wait_for(lambda: done)
-    job.left = 1
-    scheduler.wake(job)
-    wait_for(lambda: job.left == 0)
+    wait_for(lambda: job.turns == 2)
 
 
 def test_a_job_that_fails_stops_nobody(scheduler, caplog):
@@ -99,17 +105,20 @@ def delays(client: Client, rounds: int) -> list[float]:
 
 def test_a_paste_of_ten_thousand_words_does_not_hold_up_others(models):
     paste = " ".join(["Hund"] * 9 + ["bellt."])
-    with serving(models) as running, Client(running.live, policies=["wait-k:1"], segment=False) as typist:
+    with (
+        serving(models) as running,
+        ThreadPoolExecutor() as beside,
+        Client(running.live, policies=["wait-k:1"], segment=False) as typist,
+    ):
         quiet = delays(typist, 4)
         with Client(running.live, policies=["wait-k:1", "wait-k:3", "full"]) as hurried:
             hurried.text(" ".join([paste] * 1000))
-            pump = threading.Thread(target=lambda: hurried.until(lambda event: event.get("segment", 0) > 40))
-            pump.start()
+            pump = beside.submit(hurried.until, lambda event: event.get("segment", 0) > 40)
             hurried_so_far = len(hurried.events)
             busy = delays(typist, 4)
             assert running.hub.workers._woken, "the paste was over before the typist was"
             assert len(hurried.events) > hurried_so_far, "the paste was not worked on meanwhile"
-            pump.join(60)
+            pump.result(60)
     # Two turns of others, and what a busy machine adds; without turns it would be the seconds that a paste takes.
     assert statistics.median(busy) < statistics.median(quiet) + 5 * TURN
     assert max(busy) < max(quiet) + 0.5
@@ -117,21 +126,15 @@ def test_a_paste_of_ten_thousand_words_does_not_hold_up_others(models):
 
 def test_sessions_at_once_say_what_they_say_alone(server):
     """Many at the same time, each in a thread, with different texts and policies."""
-    problems: list[str] = []
 
-    def speak(number: int) -> None:
+    def speak(number: int) -> bool:
         policy = f"wait-k:{1 + number % 4}"
         text = " ".join(GERMAN[number % 6 :] + GERMAN[: number % 6])
         with Client(server.live, policies=[policy]) as client:
             for word in text.split():
                 client.text(f"{word} ")
             client.finish()
-        if client.words() != alone(server.models["de-en"], policy, text)[0]:
-            problems.append(f"session {number}")
+        return client.words() == alone(server.models["de-en"], policy, text)[0]
 
-    threads = [threading.Thread(target=speak, args=(number,)) for number in range(16)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join(60)
-    assert problems == []
+    with ThreadPoolExecutor(16) as threads:
+        assert all(threads.map(speak, range(16), timeout=60))

@@ -76,13 +76,18 @@ async function ownSession(kind) {
   const policy = parameters.get("policy") ?? parameters.get("track") ?? model.policy;
   const connection = new Connection(address("live", true), {
     ...on,
-    state: (name) => tell(name === "waiting" ? "Connection lost. Trying again…" : ""),
+    state: captionState,
     error: (error) => tell(error.message),
   });
   connection.start(() => ({ model: model.name, policies: [policy], segment: true }));
   const send = (piece) => connection.send("text", { text: piece });
   if (kind === "type") listenToKeys(send, model);
   else listenToSpeech(send, model);
+}
+
+function captionState(name) {
+  if (name === "refused") return; // why has been told
+  tell(name === "waiting" ? "Connection lost. Trying again…" : "");
 }
 
 function listenToKeys(send, model) {

@@ -2,14 +2,16 @@
 // lost or repeated.
 
 const KEPT = 4096; // sent messages that may have to be sent again
+const PARTING = 2000; // milliseconds that a session has for its last words before the next one begins
 const FIRST_WAIT = 250; // milliseconds before the first new try; doubled each time
 const LONGEST_WAIT = 8000;
-const LONGEST_TEXT = 8000; // characters of texts that are put together before they are sent again
+const LONGEST_TEXT = 8000; // characters of one message: far below the server's 64 KiB, however they are encoded
+const BYTES = 8; // more than any character takes in a message
 const LATER = ["full", "shutdown"]; // a server that says so may be asked again
 
 /**
  * `on` has the functions
- *   state(name)       connecting, live, waiting (for the next try), asleep (until something is sent), refused, closed
+ *   state(name)       connecting, live, waiting (for the next try), asleep (until something is sent), refused
  *   started(message)  a new session began; resumed ones do not come here
  *   message(message)  everything numbered, each exactly once, in order
  *   error(message)    {code, message, fatal}
@@ -26,8 +28,10 @@ export class Connection {
   #received = 0;
   #wait = FIRST_WAIT;
   #timer = null;
-  #ended = null; // why not to try again: asleep, refused or closed
+  #ended = null; // why not to try again: asleep or refused
   #lost = false; // the session cannot be resumed
+  #parting = null; // runs while the last words of a session that was left are awaited
+  #longest = LONGEST_TEXT; // what the server takes may be less
 
   constructor(url, on) {
     this.#url = url;
@@ -38,26 +42,51 @@ export class Connection {
     addEventListener("offline", () => near || this.#socket?.close());
   }
 
-  /** Begin a new session, leaving the present one if there is one. `describe` returns the fields of `start`. */
+  /**
+   * Begin a new session; the present one, if there is one, may say its last words before. `describe` returns the fields
+   * of `start`. What is sent from now on is for the new one.
+   */
   start(describe) {
-    if (this.#open) this.send("close");
-    this.#leave();
     this.#describe = describe;
-    this.#forget([]);
-    this.#connect();
+    if (this.#open) {
+      this.send("close");
+      this.#open = false;
+      this.#parting = setTimeout(() => this.#next(), PARTING);
+    } else if (this.#parting) {
+      this.#outbox = this.#outbox.filter((entry) => entry.offered); // meant for a session that never began
+    } else {
+      this.#outbox = [];
+      this.#next();
+    }
   }
 
   send(type, fields = {}) {
-    const entry = { message: { type, seq: ++this.#seq, ...fields }, offered: false };
+    if (type !== "text") return this.#put({ type, ...fields });
+    for (const text of pieces(fields.text, this.#longest)) this.#put({ type, text });
+  }
+
+  #put(message) {
+    const last = this.#outbox.at(-1);
+    // While nobody listens, texts are put together: however much is said, all of it is kept.
+    if (!this.#open && last && !last.offered && this.#join(last.message, message)) return;
+    const entry = { message: { ...message, seq: ++this.#seq }, offered: false };
     this.#outbox.push(entry);
-    if (this.#outbox.length > KEPT) this.#outbox.shift();
+    if (this.#outbox.length > KEPT && this.#outbox[0].offered) this.#outbox.shift();
     if (this.#open) this.#offer(entry);
     else if (this.#ended) this.retry();
   }
 
+  /** Let one text go on with another, if they are short enough together. */
+  #join(first, second) {
+    const both = first.type === "text" && second.type === "text";
+    if (!both || first.text.length + second.text.length > this.#longest) return false;
+    first.text += second.text;
+    return true;
+  }
+
   /** Try again now, without waiting for the next turn. */
   retry() {
-    if (this.#socket || !this.#describe || this.#ended === "closed") return;
+    if (this.#socket || !this.#describe) return;
     this.#ended = null;
     this.#connect();
   }
@@ -85,12 +114,14 @@ export class Connection {
     // A hole in the numbering: ask again for what is missing.
     if (message.n > this.#received + 1) return this.#socket.close();
     this.#received = message.n;
-    if (message.type === "closed") this.#ended = "closed";
     this.#on.message(message);
+    if (message.type === "closed") this.#next();
   }
 
   #begun(message) {
     this.#session = message.session;
+    this.#longest = Math.min(LONGEST_TEXT, Math.floor(message.limits.message_bytes / BYTES));
+    this.#queue(this.#outbox, 0);
     this.#live();
     this.#on.started(message);
     this.#outbox.forEach((entry) => this.#offer(entry));
@@ -106,10 +137,11 @@ export class Connection {
   #queue(entries, accepted) {
     this.#outbox = [];
     for (const { message, offered } of entries) {
-      const last = this.#outbox.at(-1)?.message;
-      const joins = last?.type === "text" && message.type === "text" && last.text.length + message.text.length < LONGEST_TEXT;
-      if (joins) last.text += message.text;
-      else this.#outbox.push({ message, offered });
+      const cut = message.type === "text" ? pieces(message.text, this.#longest).map((text) => ({ ...message, text })) : [message];
+      for (const part of cut) {
+        const last = this.#outbox.at(-1)?.message;
+        if (!last || !this.#join(last, part)) this.#outbox.push({ message: part, offered });
+      }
     }
     this.#outbox.forEach(({ message }, position) => (message.seq = accepted + position + 1));
     this.#seq = accepted + this.#outbox.length;
@@ -145,6 +177,7 @@ export class Connection {
   #dropped() {
     this.#socket = null;
     this.#open = false;
+    if (this.#parting) return this.#next();
     if (this.#ended === "asleep" && this.#outbox.length) this.#ended = null; // woken while falling asleep
     if (this.#ended) return this.#on.state(this.#ended);
     // What was never sent goes into the new session; what was sent may have been heard, and is not said twice.
@@ -162,11 +195,32 @@ export class Connection {
     this.#queue(outbox, 0);
   }
 
-  #leave() {
+  /** Leave the session that was, and begin the next with what was said for it. */
+  #next() {
+    clearTimeout(this.#parting);
     clearTimeout(this.#timer);
+    this.#parting = null;
     this.#open = false;
     const socket = this.#socket;
     this.#socket = null; // its handlers look at this and keep still
     socket?.close();
+    this.#forget(this.#outbox.filter((entry) => !entry.offered));
+    this.#connect();
   }
+}
+
+/** A long text in pieces that fit a message, never cut inside a character. */
+export function pieces(text, longest) {
+  const found = [];
+  for (let start = 0; start < text.length; ) {
+    let end = Math.min(start + longest, text.length);
+    if (end < text.length && isHighSurrogate(text.charCodeAt(end - 1))) end -= 1;
+    found.push(text.slice(start, end));
+    start = end;
+  }
+  return found;
+}
+
+function isHighSurrogate(code) {
+  return code >= 0xd800 && code <= 0xdbff;
 }

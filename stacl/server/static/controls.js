@@ -9,7 +9,8 @@ import { parameters, remember, remembered } from "./settings.js";
 import { available, Speech } from "./speech.js";
 import { Typing } from "./typing.js";
 
-const OWN = "own"; // the choice of a text of one's own
+const OWN = "own"; // asks for a text of one's own
+const MINE = "mine"; // the one that was entered: another choice, so that the first can be chosen again
 
 export class Controls {
   #page;
@@ -19,6 +20,7 @@ export class Controls {
   #examples = [];
   #models = [];
   #chosen = 0; // which of the texts is on the stage
+  #own = null; // the text that was entered
   #ready = false; // the upcoming text is on show
 
   constructor(page) {
@@ -57,9 +59,12 @@ export class Controls {
   /** Make ready for a model's languages. */
   use(model) {
     find("#model").value = model.name;
-    if (this.#speech.on) this.#speech.stop();
+    this.#speech.cancel();
+    find("#speak").disabled = !available;
+    this.#page.source.field.disabled = false;
     this.#examples = examplesFor(model.source);
     const options = this.#examples.map(({ title }, i) => el("option", { value: i }, title));
+    if (!options.length) options.push(el("option", { value: "" }, "None yet"));
     find("#example").replaceChildren(...options, el("option", { value: OWN }, "Your own text…"));
     find("#pace-unit").textContent = this.#page.spaced ? "words/min" : "characters/min";
     const asked = this.#examples.findIndex(({ title }) => title === parameters.get("example"));
@@ -74,12 +79,23 @@ export class Controls {
 
   /** Put another text on the stage, or none: then the one before it stays. */
   #choose(example) {
+    const menu = find("#example");
     if (example) {
       this.#page.reset();
       this.#load(example);
-      this.#chosen = find("#example").selectedIndex;
+      this.#chosen = menu.selectedIndex;
     }
-    find("#example").selectedIndex = this.#chosen;
+    menu.selectedIndex = this.#chosen;
+  }
+
+  #chooseOwn(text) {
+    if (text === null) return this.#choose(null);
+    const menu = find("#example");
+    const known = menu.querySelector(`[value=${MINE}]`);
+    if (!known) menu.insertBefore(el("option", { value: MINE }, "Your own text"), menu.lastElementChild);
+    menu.value = MINE;
+    this.#own = { text, note: "Your own text." };
+    this.#choose(this.#own);
   }
 
   #load({ text, note }) {
@@ -89,12 +105,12 @@ export class Controls {
   }
 
   #makePlayer() {
-    const own = new OwnTextDialog((text) => this.#choose(text === null ? null : { text, note: "Your own text." }));
+    const own = new OwnTextDialog((text) => this.#chooseOwn(text));
     find("#play").addEventListener("click", () => this.#playOrPause());
     find("#restart").addEventListener("click", () => this.#play(() => this.#player.restart()));
     find("#example").addEventListener("change", ({ target }) => {
       if (target.value === OWN) own.open();
-      else this.#choose(this.#examples[Number(target.value)]);
+      else this.#choose(target.value === MINE ? this.#own : this.#examples[Number(target.value)]);
     });
     const pace = find("#pace");
     const set = () => {
@@ -117,7 +133,7 @@ export class Controls {
 
   #play(begin) {
     this.#ready = true;
-    if (this.#speech.on) this.#speech.stop();
+    this.#speech.cancel();
     this.#typing.flush();
     begin();
   }
@@ -144,7 +160,7 @@ export class Controls {
 
   #makeSpeech() {
     const button = find("#speak");
-    button.disabled = !available;
+    button.disabled = true; // until it is known what language to listen to
     button.title = available
       ? "Uses your browser's own speech recognition, which may send sound to its maker."
       : "This browser has no speech recognition of its own; Chrome, Edge and Safari do.";

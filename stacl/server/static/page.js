@@ -23,7 +23,6 @@ const STATES = {
   waiting: "Connection lost. Trying again…",
   asleep: "Asleep until you speak",
   refused: "Not connected. Try again",
-  closed: "Closed",
 };
 
 class Page {
@@ -37,6 +36,7 @@ class Page {
   #rows = [];
   #chosen = 0;
   #first = 0; // the number of the first sentence that is still on the stage
+  #between = false; // the last words of a session that was left: for the transcript alone
   #redraw = oncePerFrame(() => this.#drawStairs());
 
   constructor() {
@@ -76,6 +76,7 @@ class Page {
   }
 
   async connect() {
+    this.#state("connecting");
     try {
       const found = await models();
       this.controls.offer(found);
@@ -90,6 +91,7 @@ class Page {
   /** Begin a session with a model. */
   use(model) {
     this.model = model;
+    this.#between = true;
     this.#clear();
     this.source.language(model.source, nameOf(model.source), this.spaced);
     find("#source-name").textContent = nameOf(model.source);
@@ -115,6 +117,8 @@ class Page {
   }
 
   #started(message) {
+    if (this.#between) this.#first = this.sentences.list.length;
+    this.#between = false;
     this.sentences.begin(message);
     this.#mirror.started(message);
   }
@@ -122,7 +126,7 @@ class Page {
   #take(message) {
     const sentence = this.sentences.take(message);
     this.#mirror.message(message);
-    if (sentence?.number < this.#first) return; // it has left the stage
+    if (this.#between || sentence?.number < this.#first) return; // it has left the stage
     if (message.type === "heard") this.#heard(sentence, message);
     if (message.type === "word") this.#rows[message.track].word(sentence, sentence.tracks[message.track], message);
     if (message.type === "segment") this.#rows[message.track].done(sentence, message);
@@ -141,9 +145,10 @@ class Page {
   #state(name) {
     const button = find("#connection");
     button.dataset.state = name;
-    find("#connection-text").textContent = STATES[name];
+    find("#connection-text").textContent = find("#connection-status").textContent = STATES[name];
     button.disabled = name === "live" || name === "connecting";
-    find("#offline").hidden = name !== "waiting";
+    // While a new try runs it is not known yet: no flicker.
+    if (name !== "connecting") find("#offline").hidden = name !== "waiting";
   }
 
   #makeRows() {
@@ -165,6 +170,7 @@ class Page {
     box.addEventListener("change", () => {
       row.hidden = !box.checked;
       remember(name, box.checked ? "yes" : "no");
+      if (this.#rows[this.#chosen].element.hidden) this.#choose(0);
       this.#redraw();
     });
     const k = kOf(policy);

@@ -10,7 +10,7 @@ export class Player {
   #units = [];
   #weights = [];
   #next = 0;
-  #pace = 150;
+  #pace;
   #due = 0;
   #timer = null;
 
@@ -38,10 +38,6 @@ export class Player {
   get upcoming() {
     const rest = this.#units.slice(this.#next, this.#next + SENTENCE).join("");
     return /^.*?[.!?。！？]+["”“’»」』)]*(?=\s|$|[^\s.!?])|^.*/u.exec(rest)?.[0] ?? "";
-  }
-
-  get progress() {
-    return this.#units.length ? this.#next / this.#units.length : 0;
   }
 
   play() {

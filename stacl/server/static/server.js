@@ -11,6 +11,6 @@ export async function models() {
     throw new Error("The server does not answer. Is `stacl serve` running?");
   }
   const found = await answer.json().catch(() => ({}));
-  if (!answer.ok) throw new Error(found.message ?? found.error ?? `The server answered ${answer.status}.`);
-  return found.models ?? found;
+  if (!answer.ok) throw new Error(found.message ?? `The server answered ${answer.status}.`);
+  return found.models;
 }

@@ -37,9 +37,20 @@ export class Speech {
     this.#handlers.changed();
   }
 
+  /** Listen no longer; what was said before is still recognised to its end. */
   stop() {
     this.on = false;
     this.#recogniser?.stop();
+    this.#handlers.changed();
+  }
+
+  /** Listen no longer, and forget what is not recognised yet: something else has the word. */
+  cancel() {
+    if (!this.#recogniser) return;
+    this.#recogniser.onresult = null;
+    this.#recogniser.abort();
+    this.#recogniser = null;
+    this.on = false;
     this.#handlers.changed();
   }
 

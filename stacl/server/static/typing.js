@@ -1,7 +1,5 @@
 // A field that lets go of finished words: what was heard cannot be taken back, so only the unfinished word can be edited.
 
-const LONGEST_PIECE = 8000; // characters of one message: far below the server's 64 KiB, however they are encoded
-
 export class Typing {
   /** `send(text)` gets what is finished; `spaced()` says whether white space finishes a word. */
   constructor(field, { send, spaced }) {
@@ -30,7 +28,7 @@ export class Typing {
     const caret = Math.max(0, this.field.selectionStart - length);
     this.field.value = text.slice(length);
     this.field.setSelectionRange(caret, caret);
-    pieces(text.slice(0, length)).forEach(this.send);
+    this.send(text.slice(0, length));
   }
 
   #key(event) {
@@ -40,22 +38,6 @@ export class Typing {
     this.flush();
     this.send("\n");
   }
-}
-
-/** A long text in pieces that fit a message, never cut inside a character. */
-export function pieces(text) {
-  const found = [];
-  for (let start = 0; start < text.length; ) {
-    let end = Math.min(start + LONGEST_PIECE, text.length);
-    if (end < text.length && isHighSurrogate(text.charCodeAt(end - 1))) end -= 1;
-    found.push(text.slice(start, end));
-    start = end;
-  }
-  return found;
-}
-
-function isHighSurrogate(code) {
-  return code >= 0xd800 && code <= 0xdbff;
 }
 
 /** What was sent and not heard yet, so that it can be shown until the server has taken it. */

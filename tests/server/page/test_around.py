@@ -67,6 +67,8 @@ def test_a_text_of_ones_own_is_played(visit):
     page.click("#play")
     wait_until_said(page, sentences=2)
     assert heard(page) == ["Drei", "vier."]
+    page.locator("#example").select_option("own")  # another one
+    expect(page.get_by_role("textbox", name="A text to play")).to_be_visible()
 
 
 RECOGNISER = """
@@ -74,10 +76,11 @@ delete window.SpeechRecognition;
 window.webkitSpeechRecognition = class {
   start() { window.recogniser = this; }
   stop() { this.onend?.(); }
+  abort() { this.onend?.(); }
 };
 window.recognise = (text, isFinal) => {
   const result = Object.assign([{ transcript: text }], { isFinal });
-  window.recogniser.onresult({ resultIndex: 0, results: [result] });
+  window.recogniser.onresult?.({ resultIndex: 0, results: [result] });
 };
 """
 
@@ -95,6 +98,16 @@ def test_speech_is_sent_once_it_is_settled(visit):
     page.evaluate("recogniser.onerror({ error: 'not-allowed' })")
     expect(page.get_by_role("alert")).to_contain_text("not allowed to use the microphone")
     expect(page.get_by_role("button", name="Speak", exact=True)).to_have_attribute("aria-pressed", "false")
+
+
+def test_speech_that_comes_after_play_is_not_mixed_in(visit):
+    prepare = {"prepare": lambda page: page.add_init_script(RECOGNISER)}
+    page = connected(visit("?pace=2400&example=The green sofa", **prepare))
+    page.get_by_role("button", name="Speak", exact=True).click()
+    page.click("#play")
+    page.evaluate("recognise('Guten Tag', true)")
+    wait_until_said(page)
+    assert heard(page) == ["Ein", "Mann", "schläft", "auf", "einem", "grünen", "Sofa."]
 
 
 def test_captions_mirror_a_page(visit):
@@ -124,6 +137,11 @@ def test_captions_with_a_session_of_their_own(visit, server):
     field.press_sequentially("Ein Mann schläft\n")
     wait_for_words(captions, "#captions-text", 3)
     assert words(captions, "#captions-text") == ["Ein", "Mann", "schläft"]
+
+
+def test_captions_that_are_refused_say_why(visit):
+    captions = visit("?view=captions&source=type&policy=bogus")
+    expect(captions.locator("#captions-note")).to_contain_text("no policy is called 'bogus'")
 
 
 def test_the_transcript_is_downloaded(visit, server, tmp_path):

@@ -25,6 +25,8 @@ from tests.server.page.steps import (
 )
 
 pytestmark = requires_browser
+STARTED = {"type": "started", "session": "s", "model": "de-en", "source": "de", "target": "en", "policies": POLICIES}
+STARTED |= {"limits": {"message_bytes": 65_536}}
 
 
 class Cable:
@@ -98,9 +100,8 @@ def test_an_error_is_shown_until_it_is_dismissed(visit, server):
     def answering(socket) -> None:
         def answer(text: str | bytes) -> None:
             asked = json.loads(text)
-            facts = {"session": "s", "model": "de-en", "source": "de", "target": "en", "policies": POLICIES}
             mistake = {"type": "error", "code": "bad-message", "message": "expected <b>other</b> text", "fatal": False}
-            socket.send(json.dumps({"type": "started", **facts} if asked["type"] == "start" else mistake))
+            socket.send(json.dumps(STARTED if asked["type"] == "start" else mistake))
 
         socket.on_message(answer)
 
@@ -115,7 +116,7 @@ def test_an_error_is_shown_until_it_is_dismissed(visit, server):
 def test_a_refused_start_is_explained(visit, models):
     with serving(models, tracks=2) as server:
         page = visit(url=server.url)
-        expect(page.get_by_role("alert")).to_contain_text("policies must be 1 to 2, not 6")
+        expect(page.get_by_role("alert")).to_contain_text("a session has 1 to 2 policies, not 6")
         expect(page.locator("#connection-text")).to_have_text("Not connected. Try again")
         page.context.close()
 
@@ -143,8 +144,7 @@ def scripted(*messages: dict[str, Any], sent: list[dict[str, Any]] | None = None
                 sent.append(asked)
             if asked["type"] != "start":
                 return
-            facts = {"session": "s", "model": "de-en", "source": "de", "target": "en", "policies": POLICIES}
-            socket.send(json.dumps({"type": "started"} | facts))
+            socket.send(json.dumps(STARTED))
             for n, message in enumerate(messages, 1):
                 socket.send(json.dumps({"n": n} | message))
 
@@ -188,5 +188,48 @@ def test_a_long_paste_goes_in_pieces(visit):
     eventually(page, lambda: len(sent) == 3)
     assert "".join(message.get("text", "") for message in sent) == "Ein Mann. " * 1200
     assert [message.get("seq") for message in sent] == [None, 1, 2]
-    cut = "import('/typing.js').then(found => found.pieces('a' + '💡'.repeat(9000)).map(piece => piece.length))"
+    cut = "import('/connection.js').then(found => found.pieces('a' + '💡'.repeat(9000), 8000).map(cut => cut.length))"
     assert page.evaluate(cut) == [7999, 8000, 2002]
+
+
+WITHOUT_A_SERVER = """async () => {
+  const { Connection } = await import("/connection.js");
+  const sent = [];
+  let last;
+  globalThis.WebSocket = class {
+    constructor() { last = this; }
+    send(text) { sent.push(JSON.parse(text)); }
+    close() {}
+  };
+  const nothing = () => {};
+  const on = { state: nothing, started: nothing, message: nothing, error: nothing };
+  const connection = new Connection(new URL(location), on);
+  connection.start(() => ({}));
+  for (let i = 0; i < 5000; i++) connection.send("text", { text: `w${i} ` });
+  last.onopen();
+  last.onmessage({ data: JSON.stringify({ type: "started", session: "s", limits: { message_bytes: 1024 } }) });
+  connection.send("text", { text: "x".repeat(300) });
+  return sent;
+}"""
+
+
+def test_all_that_is_said_before_the_server_answers_is_sent_in_messages_that_it_takes(visit):
+    begun, *sent = connected(visit(prepare=scripted())).evaluate(WITHOUT_A_SERVER)
+    assert begun["type"] == "start"
+    assert "".join(message["text"] for message in sent) == "".join(f"w{i} " for i in range(5000)) + "x" * 300
+    assert [message["seq"] for message in sent] == list(range(1, len(sent) + 1))
+    assert max(len(message["text"]) for message in sent) <= 128
+
+
+def test_a_session_that_is_left_says_its_last_words(visit):
+    page = connected(visit())
+    enter(page, "Ein Mann schläft ")
+    wait_for_words(page, "#heard .now", 3)
+    page.locator("#model").select_option("zh-en")
+    expect(page.locator("#source-name")).to_have_text("Chinese")
+    enter(page, "你好。\n")
+    wait_until_said(page)
+    assert "Mann" not in page.locator("#tracks").inner_text()  # it has left the stage
+    page.click("#transcript-open")
+    page.locator("#transcript-track").select_option(label="full sentence")
+    expect(page.locator("#transcript-lines")).to_contain_text("Ein Mann schläft")

@@ -78,6 +78,14 @@ def test_the_slider_works_mid_sentence(visit):
     assert page.locator("#stairs-name").inner_text() == "full sentence"
 
 
+def test_the_staircase_of_a_track_that_is_hidden_gives_way(visit):
+    page = connected(visit())
+    page.locator(".track[data-tone='3'] button").click()
+    expect(page.locator("#stairs-name")).to_have_text("wait 3")
+    page.locator(".chip[data-tone='3']").click()
+    expect(page.locator("#stairs-name")).to_have_text("wait 4")
+
+
 def test_html_stays_text(visit):
     page = connected(visit())
     enter(page, f"{HTML} ist ")
