@@ -1,9 +1,10 @@
-"""Files that are there whole or not at all, and folders that one process has for itself, whatever happens meanwhile."""
+"""Files that are there whole or not at all, their checksums, and folders that one process has for itself."""
 
 from __future__ import annotations
 
 import contextlib
 import errno
+import hashlib
 import os
 import shutil
 from collections.abc import Callable, Iterator
@@ -46,6 +47,12 @@ def write_text_atomically(path: Path, text: str) -> None:
         partial.write_text(text, encoding="utf-8")
 
     write_atomically(path, write)
+
+
+def checksum(path: Path) -> str:
+    """SHA-256 of a file, in hexadecimal."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def remove(path: Path) -> None:

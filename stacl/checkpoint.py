@@ -24,17 +24,12 @@ from safetensors import SafetensorError, safe_open
 from safetensors.torch import load_file, save_file
 from torch import Tensor
 
-from stacl.atomic import remove, write_atomically
+from stacl.atomic import checksum, remove, write_atomically
 from stacl.errors import UserError
 
 FORMAT = 1
 KEPT_CHECKPOINTS = 2  # the newest, and one before it in case the newest is damaged by the disk
 _STATE = "state.json"
-
-
-def checksum(path: Path) -> str:
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def save_tensors(path: Path, tensors: dict[str, Tensor], metadata: dict[str, str] | None = None) -> None:

@@ -164,7 +164,7 @@ def _earlier(translator: Translator, sources: Sequence[str], decoding: Decoding,
     described = log.with_name(log.name + ".about.json")
     about = {
         "decoding": decoding.signature(),
-        "schedule": decoding.policy.schedule(100, 100),  # what a policy of one's own is, whatever its name
+        "schedule": decoding.policy.outline(),
         "model": translator.fingerprint,
         "sentences": len(sources),
     }

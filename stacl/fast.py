@@ -10,7 +10,6 @@ float32 form 0.9, int8 with separate operators for attention 0.7, numpy with BLA
 
 from __future__ import annotations
 
-import hashlib
 import json
 import math
 from dataclasses import asdict
@@ -19,6 +18,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from stacl.atomic import checksum
 from stacl.buffers import HIDDEN, Buffers, Sizes
 from stacl.errors import UserError
 
@@ -151,7 +151,7 @@ def positions(count: int, width: int) -> np.ndarray:
 
 def write_manifest(folder: Path, sizes: Sizes, facts: dict[str, Any]) -> None:
     """What the files of the folder are, with their checksums."""
-    sums = {name: _checksum(folder / name) for name in (READ, WRITE, WEIGHTS)}
+    sums = {name: checksum(folder / name) for name in (READ, WRITE, WEIGHTS)}
     content = {"format": FORMAT, "sizes": asdict(sizes), "checksums": sums, "facts": facts}
     (folder / MANIFEST).write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")
 
@@ -169,14 +169,9 @@ def _verified(folder: Path) -> tuple[Sizes, str]:
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise UserError(f"{folder} is damaged, or is no exported model of stacl: {error}") from None
     for name in (READ, WRITE, WEIGHTS):
-        if not (folder / name).is_file() or _checksum(folder / name) != sums.get(name):
+        if not (folder / name).is_file() or checksum(folder / name) != sums.get(name):
             raise UserError(f"{folder / name} is damaged: it is not the file that was exported; export it again")
     return sizes, str(sums[WEIGHTS])
-
-
-def _checksum(path: Path) -> str:
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def _runtime() -> Any:

@@ -12,7 +12,8 @@ import time
 
 import pytest
 
-from stacl.checkpoint import checkpoints, checksum, load_tensors, model_facts
+from stacl.atomic import checksum
+from stacl.checkpoint import checkpoints, load_tensors, model_facts
 from tests.conftest import ROOT, changes, stacl
 
 pytestmark = pytest.mark.slow

@@ -62,7 +62,7 @@ def run(args: argparse.Namespace) -> int:
         "checksum": translator.fingerprint,
         "corpus": f"{args.corpus}/{args.split}",
         "policy": args.policy,
-        "schedule": chosen.settled().schedule(100, 100),  # what a policy of one's own is, whatever its name
+        "schedule": chosen.settled().outline(),
         "beam": args.beam,
     }
     _distill(translator, lines, args, facts, files)

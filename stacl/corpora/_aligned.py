@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from itertools import zip_longest
 from pathlib import Path
 from typing import BinaryIO
 
+from stacl.atomic import checksum
 from stacl.errors import UserError
 
 
@@ -64,7 +64,6 @@ def _misaligned(paths: Sequence[Path], files: Sequence[BinaryIO], lines: Sequenc
 
 def sha256(path: Path) -> str:
     try:
-        with path.open("rb") as file:
-            return hashlib.file_digest(file, "sha256").hexdigest()
+        return checksum(path)
     except OSError as error:
         raise UserError(f"{path}: cannot be read ({error.strerror})") from error

@@ -95,6 +95,10 @@ class Policy(ABC):
             raise UserError("lengths of source and target cannot be negative")
         return [_served(self.wish(t), source_length) for t in range(1, target_length + 1)]
 
+    def outline(self) -> list[int]:
+        """What tells a policy from one that had its name before: a file of one's own may have been edited."""
+        return self.schedule(100, 100)
+
     def __str__(self) -> str:
         if self.unit == "word":
             return self.spec()
