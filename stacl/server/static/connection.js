@@ -68,11 +68,10 @@ export class Connection {
   #put(message) {
     const last = this.#outbox.at(-1);
     // While nobody listens, texts are put together: however much is said, all of it is kept.
-    if (!this.#open && last && !last.offered && this.#join(last.message, message)) return;
-    const entry = { message: { ...message, seq: ++this.#seq }, offered: false };
-    this.#outbox.push(entry);
+    const joined = !this.#open && last && !last.offered && this.#join(last.message, message);
+    if (!joined) this.#outbox.push({ message: { ...message, seq: ++this.#seq }, offered: false });
     if (this.#outbox.length > KEPT && this.#outbox[0].offered) this.#outbox.shift();
-    if (this.#open) this.#offer(entry);
+    if (this.#open) this.#offer(this.#outbox.at(-1));
     else if (this.#ended) this.retry();
   }
 
