@@ -54,7 +54,8 @@ class Source:
 
     def end(self) -> list[Item]:
         """The sentence has ended, and with it the word that was still open."""
-        return self._items(self._reader.close()) + self._end()
+        rest = self._items(self._reader.close())
+        return rest if rest[-1:] == [SENTENCE_END] else [*rest, *self._end()]
 
     close = end
 

@@ -279,3 +279,14 @@ def test_sets_of_corpora_are_named_and_scored_one_by_one(copy_run, tmp_path, cap
 def test_mistakes_in_naming_a_set(copy_run, capsys, options, message):
     assert main(["evaluate", str(copy_run), *options]) == 2
     assert message in capsys.readouterr().err
+
+
+def test_the_words_of_a_chinese_reference_are_those_of_the_language(tmp_path, capsys):
+    (tmp_path / "source").write_text("We like machine translation very much today.\n")
+    found = []
+    for reference in ("我们今天很喜欢机器翻译。", "我们 今天 很 喜欢 机器翻译 。"):
+        (tmp_path / "reference").write_text(f"{reference}\n", encoding="utf-8")
+        texts = ("--source", tmp_path / "source", "--reference", tmp_path / "reference")
+        shown = run(capsys, "en-zh", *texts, "--policy", "wait-k:2", "--unit", "word", "--json")
+        found.append(scores_of(json.loads(shown))[0]["AL_ref"])
+    assert found[0] == found[1] > 0

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from stacl.errors import UserError
 from stacl.languages import language
 from stacl.segment import SENTENCE_END, Item, Segmenter
+from stacl.stream import Source
 from tests.shared_data import lines
 
 
@@ -210,3 +211,10 @@ def test_real_news(code: str, name: str, precision: float, recall: float, marked
     assert len(cuts & ends) / len(cuts) > precision
     assert len(cuts & ends) / len(ends) > recall
     assert len(cuts & marked) / len(marked) > marked_recall
+
+
+@pytest.mark.parametrize("segment", [True, False])
+def test_an_end_ends_the_open_word_too(segment):
+    source = Source(language("de"), segment)
+    for text in ("Ein Mann schläft", "Der Hund bellt"):
+        assert source.feed(text) + source.end() == [*text.split(), SENTENCE_END]

@@ -200,14 +200,6 @@ def test_any_chunks_of_bytes_give_the_same_words(cuts, segment):
     assert [trace.source for trace in session.traces] == [trace.source for trace in expected.traces]
 
 
-def test_an_end_ends_the_open_word_too():
-    session = TRANSLATORS["transformer-causal"].stream("wait-k:1")
-    for text in ("Ein Mann schläft", "Der Hund bellt"):
-        session.feed(text)
-        session.end()
-    assert [" ".join(trace.source) for trace in session.traces] == ["Ein Mann schläft", "Der Hund bellt"]
-
-
 def test_no_source_word_is_lost_or_doubled_at_cuts():
     translator = TRANSLATORS["transformer-causal"]
     session = translator.stream("wait-k:2", segment=True)

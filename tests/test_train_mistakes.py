@@ -217,3 +217,8 @@ def test_loading_a_model_runs_no_code(tmp_path, quick):
     assert str(api.load(folder, reading="wait-k:2").policy) == "wait-k:2"
     own.write_text("def g(t): return t + 1\n")
     assert api.load(folder, reading=f"{own}:g").policy.schedule(9, 3) == [2, 3, 4]
+
+
+def test_a_policy_that_never_reads_trains_with_any_encoder(tmp_path, quick):
+    changed = ("--set", "policy=none", "--set", "model.encoder=prefix", "--set", "train.steps=2")
+    assert main(["train", *map(str, quick), "--out", str(tmp_path / "run"), *changed]) == 0
