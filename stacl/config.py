@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
+import re
 import tomllib
 from collections.abc import Sequence
 from dataclasses import dataclass, field, fields, replace
@@ -39,7 +40,7 @@ class DataSettings:
     valid_files: list[str] = _doc([], "instead of valid: your own text files, [source, target]")
     root: str = _doc("", "folder where named corpora lie; else the variable STACL_DATA")
     max_words: int = _doc(150, "pairs with more words on either side are dropped")
-    max_ratio: float = _doc(6.0, "pairs whose lengths in words differ by more than this factor are dropped")
+    max_ratio: float = _doc(6.0, "pairs with more than so many times the words, three added to both sides, are dropped")
     duplicates: bool = _doc(False, "keep pairs that stand in the corpus more than once")
 
 
@@ -172,8 +173,8 @@ def check(config: Config) -> Config:
         raise UserError("data needs corpora (names, see `stacl data`) or train_files (two files), one of them")
     if config.data.train_files and not (config.data.valid_files or config.data.valid):
         raise UserError("data.train_files has no validation set of its own; say data.valid_files or data.valid")
-    if config.train.device.partition(":")[0] not in ("auto", "cpu", "cuda"):
-        raise UserError(f"train.device must be auto, cpu or cuda, not {config.train.device!r}")
+    if not re.fullmatch(r"auto|cpu|cuda(:\d{1,3})?", config.train.device):
+        raise UserError(f"train.device must be auto, cpu, cuda or cuda:N, not {config.train.device!r}")
     return config
 
 

@@ -13,6 +13,7 @@ from typing import Any
 from stacl import __version__
 from stacl.api import Translator
 from stacl.atomic import write_text_atomically
+from stacl.beam import check
 from stacl.errors import UserError
 from stacl.metrics import Report, measure
 from stacl.policies.base import Policy
@@ -28,6 +29,7 @@ class Decoding:
 
     policy: Policy
     beam: int = 1
+    ahead: int = 0  # pieces that the beam looks ahead before each is said
     early_end: bool = False
     live: bool = False  # one by one through live sessions, with the clock running
     pace: float = PACE  # of the speaker whom live sessions hear, in seconds a word
@@ -35,14 +37,17 @@ class Decoding:
     def __post_init__(self) -> None:
         if not 0 < self.pace < math.inf:
             raise UserError(f"a speaker needs some seconds for a word, not {self.pace:g}")
-        if self.beam < 1:
-            raise UserError(f"a beam has at least one branch, not {self.beam}")
+        check(self.beam, self.ahead)
+
+    def options(self) -> dict[str, Any]:
+        """What batches and live sessions are told alike."""
+        return {"beam": self.beam, "ahead": self.ahead, "early_end": self.early_end}
 
     def signature(self) -> str:
         parts = [
             f"policy:{self.policy}",
             f"policy-unit:{self.policy.unit}",
-            f"beam:{self.beam}",
+            f"beam:{self.beam}" + (f"|ahead:{self.ahead}" if self.ahead else ""),
             f"early-end:{'allowed' if self.early_end else 'masked'}",
             f"decoding:live|pace:{self.pace:g}s" if self.live else "decoding:batched",
             f"version:{__version__}",
@@ -51,6 +56,7 @@ class Decoding:
 
     def file_name(self) -> str:
         name = f"{self.policy}" + (f"-beam{self.beam}" if self.beam > 1 else "")
+        name += f"-ahead{self.ahead}" if self.ahead else ""
         name += ("-early-end" if self.early_end else "") + ("-live" if self.live else "")
         return re.sub(r"[^\w.=-]+", "-", name) + ".jsonl"
 
@@ -79,7 +85,7 @@ def evaluate(
         traces,
         references,
         unit=unit or ("word" if spaced else "char"),
-        tokenize="13a" if spaced else translator.target_language.code,
+        tokenize=translator.target_language.tokenizer,
         samples=samples,
         hypotheses=[translator.target_language.join(trace.target) for trace in traces],
         sources=sources,
@@ -141,12 +147,10 @@ def _translate(
     translator: Translator, lines: Sequence[str], decoding: Decoding, progress: Callable[[int], None]
 ) -> list[Trace]:
     if not decoding.live:
-        return translator.translate_lines(
-            lines, decoding.policy, beam=decoding.beam, early_end=decoding.early_end, progress=progress
-        )
+        return translator.translate_lines(lines, decoding.policy, **decoding.options(), progress=progress)
     traces = []
     for number, line in enumerate(lines, start=1):
-        session = translator.stream(decoding.policy, beam=decoding.beam, early_end=decoding.early_end)
+        session = translator.stream(decoding.policy, **decoding.options())
         for word in translator.source_language.split(line):
             session.read(word)
         session.close()

@@ -88,6 +88,9 @@ class Splitter(Protocol):
         """The rest. The splitter is then as new."""
 
 
+_UNCUT = ("ja", "km", "lo", "my", "th")
+
+
 @dataclass(frozen=True)
 class Language:
     """How one language is written."""
@@ -104,8 +107,26 @@ class Language:
         """
         return _NAMES.get(self.code, self.code)
 
+    @property
+    def tokenizer(self) -> str:
+        """sacreBLEU's for this language, of those that need nothing more to be installed."""
+        return "13a" if self.spaced else self.code
+
+    @property
+    def needs_spaces(self) -> bool:
+        """Whether it is written without spaces and nothing here cuts it: then its text must come cut into words."""
+        return self.spaced and self.code in _UNCUT
+
     def splitter(self) -> Splitter:
         return _SpacedSplitter() if self.spaced else _ChineseSplitter()
+
+    def taken(self, word: str) -> list[str]:
+        """A word that somebody else has cut, written as `split` writes them; nothing, if nothing is to be seen of it.
+
+        >>> language("zh").taken(" 学习Python\u200b"), language("de").taken("Tu\u0308r zu")
+        (['学习Python'], ['Tür', 'zu'])
+        """
+        return self.split(word) if self.spaced else [part for part in _finished("".join(clean(word).split())) if part]
 
     def split(self, text: str) -> list[str]:
         """The words of a whole sentence.

@@ -233,7 +233,8 @@ def _simuleval_line(number: int, trace: Trace) -> str:
         "prediction_length": len(trace.delays),
         "reference": trace.reference,
         "source": "".join(trace.source).replace(SPACE_MARK, " ") if pieces else " ".join(trace.source),
-        "source_length": trace.source_length,
+        # SimulEval's own logs of speech have milliseconds with a point, by which they are known
+        "source_length": float(trace.source_length) if trace.unit == "ms" else trace.source_length,
     }
     if pieces:
         instance["prediction_spm"] = trace.target

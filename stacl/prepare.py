@@ -13,7 +13,7 @@ from stacl.batches import Encoded
 from stacl.config import Config
 from stacl.config import load as load_config
 from stacl.console import Progress
-from stacl.corpora.base import Corpus, corpus
+from stacl.corpora.base import Concatenation, Corpus, corpus
 from stacl.corpora.files import Files
 from stacl.errors import UserError
 from stacl.filters import PairFilter, filtered
@@ -66,6 +66,9 @@ def _make(config: Config, folder: Path, report: Callable[[str], None]) -> None:
 def _training_pairs(config: Config, report: Callable[[str], None]) -> Iterator[Pair]:
     """The words of every pair to train on, after the filters, which say what they dropped."""
     settings = config.data
+    for side in map(language, (settings.source, settings.target)):
+        if side.needs_spaces:
+            report(f"{side.name} is taken as it is: a word is what stands between two spaces")
     found: Corpus
     if settings.train_files:
         found = Files(settings.source, settings.target, splits={"train": tuple(settings.train_files)})
@@ -79,11 +82,20 @@ def _training_pairs(config: Config, report: Callable[[str], None]) -> Iterator[P
         duplicates=settings.duplicates,
     )
     bar = Progress("pairs")
-    for count, pair in enumerate(_cut(config, filtered(found, "train", keep)), start=1):
+    pairs = (pair for split in _training_splits(found) for pair in filtered(found, split, keep))
+    for count, pair in enumerate(_cut(config, pairs), start=1):
         bar.update(count)
         yield pair
     bar.close()
     report(str(keep.report))
+
+
+def _training_splits(found: Corpus) -> list[str]:
+    """Whatever they are called. A corpus that has none was named by mistake: the sets to measure on, perhaps."""
+    for part in [part for part, _ in found.parts] if isinstance(found, Concatenation) else [found]:
+        if "train" not in part.splits.values():
+            raise UserError(f"corpus {part.name} has nothing to train on: its splits are {', '.join(part.splits)}")
+    return [split for split, role in found.splits.items() if role == "train"]
 
 
 def _validation_pairs(config: Config) -> Iterator[Pair]:
@@ -137,7 +149,8 @@ def _vocabulary(config: Config, words: Path, folder: Path, report: Callable[[str
         if (start / "vocabulary" / "target.model").exists() == config.text.shared:
             raise UserError(f"text.shared must be {str(not config.text.shared).lower()}, as in {start}")
         other = load_config(start / "config.toml").data
-        if {other.source, other.target} == {config.data.source, config.data.target}:
+        ours, theirs = (config.data.source, config.data.target), (other.source, other.target)
+        if ours == theirs or (config.text.shared and ours == theirs[::-1]):
             shutil.copytree(start / "vocabulary", folder)
             return
     report(f"learning {config.text.vocabulary:,} pieces")

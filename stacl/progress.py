@@ -26,6 +26,7 @@ class Position:
     best_step: int = 0
     best: float = -math.inf  # higher is better, whatever it is
     since_best: int = 0  # validations
+    best_of: str = ""  # what `best` measures
     finished: str = ""  # why the run ended, once it has
 
 

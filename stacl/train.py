@@ -66,11 +66,14 @@ class Trainer:
             return False
         progress = checkpoint.load_checkpoint(saved[-1], self.model, self.optimizer)
         try:
-            self.scaler.load_state_dict(progress.pop("scaler"))
+            if scaler := progress.pop("scaler"):  # none was needed before, if the precision is another now
+                self.scaler.load_state_dict(scaler)
             self.tally = Tally(**progress.pop("tally"))
             self.position = Position(**progress)
         except (KeyError, TypeError) as error:
             raise UserError(f"{saved[-1]} was written by another version of stacl: {error}") from None
+        if self.position.best_of not in ("", self._measure):  # a BLEU and a loss cannot be compared
+            self.position.best, self.position.since_best = -math.inf, 0
         self.position.finished = self._reason_to_stop()  # the limits may have been raised since
         return True
 
@@ -210,13 +213,20 @@ class Trainer:
         measured.load_state_dict(weights)
         with self.shares.together():
             figures = validate(measured.to(self.device).eval(), self.prepared, self.config)
-        score = figures.bleu if settings.select == "bleu" and settings.bleu_lines else -figures.loss
+        score = -figures.loss if self._measure == "loss" else figures.bleu
+        here.best_of = self._measure
         here.since_best += 1
         if score > here.best:
             here.best, here.best_step, here.since_best = score, here.step, 0
             facts = {"step": here.step, "averaged": len(kept), "valid": dataclasses.asdict(figures)}
             checkpoint.save_model(self.folder / "model.safetensors", weights, facts)
         return figures
+
+    @property
+    def _measure(self) -> str:
+        """What the best model is chosen by."""
+        settings = self.settings
+        return f"BLEU of {settings.bleu_lines}" if settings.select == "bleu" and settings.bleu_lines else "loss"
 
     def _reason_to_stop(self) -> str:
         here, settings = self.position, self.settings
@@ -244,7 +254,10 @@ def choose_device(name: str, local: int = 0) -> torch.device:
         return torch.device(f"cuda:{local}" if torch.cuda.is_available() else "cpu")
     if name.startswith("cuda") and not torch.cuda.is_available():
         raise UserError(f"train.device is {name}, but no GPU is to be had here; use cpu or auto")
-    return torch.device(name)
+    device = torch.device(name)
+    if device.type == "cuda" and (device.index or 0) >= torch.cuda.device_count():
+        raise UserError(f"train.device is {name}, but there are {torch.cuda.device_count()} GPUs, counted from 0")
+    return device
 
 
 def choose_precision(name: str, device: torch.device) -> torch.dtype:

@@ -47,6 +47,6 @@ def validate(model: Model, prepared: Prepared, config: Config) -> Figures:
     translator = api.Translator(config, TorchEngine(model), prepared.source, prepared.target, reading=chosen.settled())
     traces = translator.translate_lines([source for source, _ in lines])
     said = [translator.target_language.join(trace.target) for trace in traces]
-    metric = sacrebleu.BLEU(trg_lang=translator.target_language.code)
+    metric = sacrebleu.BLEU(tokenize=translator.target_language.tokenizer)
     score = metric.corpus_score(said, [[target for _, target in lines]])
     return Figures(surprise / positions, score.score, len(lines), f"{translator.policy} {metric.get_signature()}")

@@ -119,12 +119,13 @@ def test_another_way_of_translating_is_not_mixed_in(teacher, tmp_path, capsys):
     assert (tmp_path / ".partial-said.target").read_text() == "b\n"
 
 
-def test_finished_files_are_not_overwritten(teacher, tmp_path, capsys):
-    for side in ("source", "target"):
+@pytest.mark.parametrize("sides", [("source", "target"), ("source",), ("target",)])
+def test_finished_files_are_not_overwritten(teacher, tmp_path, capsys, sides):
+    for side in sides:
         (tmp_path / f"said.{side}").write_text("precious\n")
     assert command(teacher, tmp_path / "said") == 2
-    assert "are there already" in capsys.readouterr().err
-    assert (tmp_path / "said.target").read_text() == "precious\n"
+    assert f"said.{sides[0]} is there already" in capsys.readouterr().err
+    assert [(tmp_path / f"said.{side}").read_text() for side in sides] == ["precious\n"] * len(sides)
 
 
 @pytest.mark.parametrize(
@@ -134,6 +135,7 @@ def test_finished_files_are_not_overwritten(teacher, tmp_path, capsys):
         (["--size", "0"], "--size must be at least 1"),
         (["--split", "tset"], "has no split 'tset'; did you mean test?"),
         (["--policy", "wait-q"], "wait-q"),
+        (["--out", "."], "expected the beginning of two file names"),
     ],
 )
 def test_mistakes_are_said_in_one_line(teacher, tmp_path, capsys, more, complaint):

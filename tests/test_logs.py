@@ -112,6 +112,13 @@ def test_simuleval_speech_log_counts_milliseconds(file: Callable) -> None:
     assert measure([trace]).scores["AL_CA"] == pytest.approx((1100 + 2900 - 2501 / 2) / 2)
 
 
+def test_a_speech_log_written_again_counts_milliseconds_still(file: Callable, tmp_path: Path) -> None:
+    line = _instance("a b", [1000.0, 2500.0], source_length=2500.0, source=["a.wav"], elapsed=[1100.0, 2900.0])
+    logs.write(list(logs.read(file(line))), tmp_path / "again.log", "simuleval")
+    again = next(logs.read(tmp_path / "again.log"))
+    assert (again.unit, again.source_length, again.delays) == ("ms", 2500, (1000, 2500))
+
+
 def test_real_simuleval_reads_ours(tmp_path: Path) -> None:
     instance = pytest.importorskip("simuleval.evaluator.instance", reason="SimulEval is not installed")
     from simuleval.evaluator.scorers.latency_scorer import LATENCY_SCORERS_DICT

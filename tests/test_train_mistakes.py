@@ -12,7 +12,7 @@ import pytest
 from stacl import api
 from stacl.__main__ import main
 from stacl.atomic import sole_use
-from stacl.checkpoint import checkpoints
+from stacl.checkpoint import checkpoints, model_facts
 from stacl.errors import UserError
 from tests.conftest import changes
 
@@ -67,7 +67,8 @@ def files(tmp_path, source: str, target: str):
         ("policy=wait", "no policy is called 'wait'"),
         ("data.corpora=copi", "no corpus is called 'copi'"),
         ("data.source=", "must say the languages"),
-        ("train.device=tpu", "must be auto, cpu or cuda"),
+        ("train.device=tpu", "must be auto, cpu, cuda or cuda:N, not 'tpu'"),
+        ("train.device=cpu:x", "must be auto, cpu, cuda or cuda:N, not 'cpu:x'"),
         ("train", "--set takes section.field=value"),
         ("text.vocabulary=60000", "does not hold 60000 different pieces; set text.vocabulary to at most"),
         ("text.vocabulary=100", "must be from 300"),
@@ -99,6 +100,13 @@ def test_files_that_are_missing_misaligned_empty_or_not_text(tmp_path, capsys, q
     assert "not a readable TOML" in complaint(capsys, "train", tmp_path / "broken.toml")
     assert "a config is needed" in complaint(capsys, "train")
     assert "no run folder" in complaint(capsys, "train", "--resume", "--out", tmp_path / "nothing")
+
+
+def test_a_corpus_that_is_only_for_measuring(tmp_path, capsys):
+    config = files(tmp_path, "eins\n", "one\n")
+    changed = changes(data__train_files="[]", data__corpora='["multi30k", "eval-deen"]')
+    said = complaint(capsys, "train", config, "--out", tmp_path / "run", *changed)
+    assert "corpus eval-deen has nothing to train on: its splits are" in said
 
 
 def test_odd_white_space_in_a_validation_text_does_not_part_its_lines(tmp_path, capsys):
@@ -135,6 +143,56 @@ def test_a_run_is_not_overwritten(trained, capsys, quick):
     ):
         assert message in complaint(capsys, "train", "--resume", "--out", trained, "--set", change)
     assert before == {path: path.stat().st_mtime_ns for path in trained.rglob("*") if path.is_file()}
+
+
+def test_a_run_without_its_data_is_a_run_still(trained, capsys, quick):
+    """Somebody removed what was prepared, to save space: the vocabulary stays the one that the weights belong to."""
+    shutil.rmtree(trained / "data")
+    vocabulary, before = trained / "vocabulary" / "source.model", api.load(trained).translate("ba be")
+    assert "holds a run already" in complaint(capsys, "train", *quick, "--out", trained, "--set", "train.seed=9")
+    kept = vocabulary.stat().st_mtime_ns
+    assert main(["train", "--resume", "--out", str(trained), "--set", "train.steps=4"]) == 0
+    assert vocabulary.stat().st_mtime_ns == kept
+    assert api.load(trained).translate("ba be") == before
+
+
+def test_a_place_that_is_no_place_for_a_run(tmp_path, capsys, quick):
+    (tmp_path / "a file").write_text("precious\n")
+    assert "is a file, no folder for a run" in complaint(capsys, "train", *quick, "--out", tmp_path / "a file")
+    (tmp_path / "own" / "vocabulary").mkdir(parents=True)
+    assert "has a vocabulary, but is no run" in complaint(capsys, "train", *quick, "--out", tmp_path / "own")
+    assert (tmp_path / "own" / "vocabulary").is_dir()
+
+
+def test_the_best_by_another_measure_begins_anew(trained, capsys):
+    """A BLEU is above every negative loss: compared with it, no later model would ever be the best."""
+    assert model_facts(trained / "model.safetensors")["step"] <= 4
+    changed = ["--set", "train.select=loss", "--set", "train.steps=6"]
+    assert main(["train", "--resume", "--out", str(trained), *changed]) == 0
+    assert model_facts(trained / "model.safetensors")["step"] == 6
+    # and the other way round
+    changed = ["--set", "train.select=bleu", "--set", "train.steps=8"]
+    assert main(["train", "--resume", "--out", str(trained), *changed]) == 0
+    assert "best model from step 8" in capsys.readouterr().err
+
+
+def test_another_precision_on_the_way(trained, capsys):
+    assert main(["train", "--resume", "--out", str(trained), *changes(train__precision="float16", train__steps=6)]) == 0
+    assert "train.precision is float16 from here on; it was auto" in capsys.readouterr().err
+
+
+def test_two_vocabularies_are_not_exchanged(tmp_path, quick):
+    """The other direction of a run with a vocabulary a language: German must not be cut like English."""
+    config = files(tmp_path, "der kleine Hund schläft heute\n" * 30, "the small dog is asleep today\n" * 30)
+    common = {"text__shared": "false", "text__vocabulary": 310, "train__steps": 1, "train__validate_every": 1}
+    assert main(["train", str(config), "--out", str(tmp_path / "there"), *changes(**common)]) == 0
+    pair = f'["{tmp_path}/a.en", "{tmp_path}/a.de"]'
+    back = {"data__source": "en", "data__target": "de", "data__train_files": pair, "data__valid_files": pair}
+    options = changes(**common, **back, model__start=str(tmp_path / "there"))
+    assert main(["train", str(config), "--out", str(tmp_path / "back"), *options]) == 0
+    source, target = api.load_vocabularies(tmp_path / "back")
+    assert len(source.encode_word("asleep")) < len(target.encode_word("asleep"))
+    assert len(target.encode_word("schläft")) < len(source.encode_word("schläft"))
 
 
 def test_larger_batches_on_the_way(trained, capsys):

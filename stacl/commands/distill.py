@@ -43,6 +43,10 @@ def run(args: argparse.Namespace) -> int:
     for name in ("beam", "size"):
         if getattr(args, name) < 1:
             raise UserError(f"--{name} must be at least 1, not {getattr(args, name)}")
+    if not args.out.name:
+        raise UserError(
+            f"--out {args.out} is a folder; expected the beginning of two file names, such as data/distilled"
+        )
     from stacl import api
     from stacl.corpora.base import corpus
     from stacl.policies.base import policy
@@ -55,8 +59,9 @@ def run(args: argparse.Namespace) -> int:
     # One language on both sides (a toy task) must not make one file of two.
     sides = (data.source, data.target) if data.source != data.target else ("source", "target")
     files = tuple(args.out.with_name(f"{args.out.name}.{side}") for side in sides)
-    if all(file.exists() for file in files):
-        raise UserError(f"{files[0]} and {files[1]} are there already; remove them, or choose another --out")
+    there = [file for file in files if file.exists()]
+    if there and not any(file.exists() for file in _partial(files)):
+        raise UserError(f"{there[0]} is there already; remove it, or choose another --out")
     facts = {
         "model": str(args.run_folder),
         "checksum": translator.fingerprint,
@@ -80,7 +85,7 @@ def _distill(
     """Translate what is missing, and give the files their names once they are whole."""
     from stacl.console import Progress
 
-    partial = [file.with_name(f".partial-{file.name}") for file in files]
+    partial = _partial(files)
     try:
         _claim(args.out.with_name(f"{args.out.name}.json"), facts, partial)
         if any(file.exists() for file in partial):
@@ -106,6 +111,11 @@ def _distill(
             one.replace(other)
     except OSError as error:
         raise UserError(f"{error.filename or args.out} cannot be written: {error.strerror or error}") from None
+
+
+def _partial(files: tuple[Path, ...]) -> list[Path]:
+    """What they are called while they grow."""
+    return [file.with_name(f".partial-{file.name}") for file in files]
 
 
 def _claim(path: Path, facts: dict[str, object], partial: list[Path]) -> None:

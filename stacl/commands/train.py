@@ -18,7 +18,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from stacl import config
+from stacl import config, fast
 from stacl.atomic import remove, sole_use
 from stacl.errors import UserError
 from stacl.policies.base import policy
@@ -125,9 +125,15 @@ def _changes(begun: config.Config, wanted: config.Config) -> list[tuple[str, obj
 
 def _claim(folder: Path, settings: config.Config, resume: bool) -> None:
     """A new run never overwrites an old one; what a failed beginning left behind is no run."""
-    begun = (folder / "data" / "train").exists()
+    if folder.exists() and not folder.is_dir():
+        raise UserError(f"{folder} is a file, no folder for a run; --out RUN names another")
+    signs = ("data/train", "checkpoints", "model.safetensors", fast.FOLDER)
+    begun = [sign for sign in signs if (folder / sign).exists()]
     if begun and not resume:
         raise UserError(f"{folder} holds a run already; --resume goes on with it, --out RUN begins another")
-    if not begun:
-        remove(folder / "vocabulary")
-        config.save(settings, folder / "config.toml")
+    if begun:
+        return  # with its vocabulary, even if its data was removed to save space: they are made again from the corpus
+    if (folder / "vocabulary").exists() and not (folder / "config.toml").exists():
+        raise UserError(f"{folder} has a vocabulary, but is no run; --out RUN names another folder")
+    remove(folder / "vocabulary")
+    config.save(settings, folder / "config.toml")

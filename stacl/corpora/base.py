@@ -159,8 +159,10 @@ class FolderCorpus(Corpus):
         targets = [name for name in names if name.endswith(f".{self.target}")]
         domain = [name for name in names if name.endswith(".domain")]
         table = _aligned.rows([self.root / name for name in (source, *targets, *domain)])
-        if not domain or self._wanted == frozenset(self.domain_licences):
+        if self._wanted == frozenset(self.domain_licences):
             return ((row[0], row[1 : 1 + len(targets)]) for row in table)
+        if not domain:
+            raise UserError(f"corpus {self.name}: split {split} does not say which domains its lines are of")
         return self._of_wanted_domains(table, split)
 
     def _of_wanted_domains(self, table: Iterator[tuple[str, ...]], split: str) -> Iterator[tuple[str, tuple[str, ...]]]:

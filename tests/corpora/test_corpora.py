@@ -153,6 +153,12 @@ def test_a_domain_that_is_not_there(small: Path) -> None:
         list(corpus("mixed-deen:domains=europarl", root=small).open("train"))
     with pytest.raises(UserError, match="it has none"):
         corpus("multi30k:exclude=ted", root=small)
+    (small / "deen-eval").mkdir()
+    for code in ("de", "en"):
+        (small / "deen-eval" / f"pud.{code}").write_text("eins\n", encoding="utf-8")
+    with pytest.raises(UserError, match="split pud does not say which domains its lines are of"):
+        list(corpus("eval-deen:domains=tatoeba", root=small).open("pud"))
+    assert list(corpus("eval-deen", root=small).open("pud")) == [("eins", "eins")]
 
 
 def test_the_same_files_the_other_way(small: Path) -> None:
