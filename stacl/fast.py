@@ -26,7 +26,6 @@ FORMAT = 1
 FOLDER = "fast"  # of an exported model, beside config.toml and vocabulary/
 MANIFEST, READ, WRITE, WEIGHTS = "manifest.json", "read.onnx", "write.onnx", "weights.bin"
 _WAITING = 16  # source pieces that are not encoded before somebody asks for them
-_AT_ONCE = 256  # source pieces read in one run: its scores are [n, n], and a source may have 10,000 words
 
 
 class FastState(NamedTuple):
@@ -98,11 +97,12 @@ class FastEngine:
 
     def _caught_up(self, state: FastState) -> FastState:
         """Causal: take what was read and is not encoded yet into the caches."""
-        (rows, heard), before, buffers = state.source.shape, state.filled, state.buffers
+        heard, before, buffers = state.heard, state.filled, state.buffers
         while before < heard:
-            # Several rows that have a past are read piece by piece: ONNX Runtime's attention wants it so.
-            after = before + 1 if rows > 1 and before else min(before + _AT_ONCE, heard)
-            buffers = buffers.with_room(before, state.written, source=after - before)
+            # One piece a run, however many have come. Several at once are rounded a little differently, which an int8
+            # step makes larger: a live session would say other words than a batch, for which all has come at once.
+            after = before + 1
+            buffers = buffers.with_room(before, state.written, source=1)
             buffers.encode(state.source[:, before:after], self._position(before, after), before)
             before = after
         return FastState(buffers, state.source, heard, state.written)
@@ -178,5 +178,5 @@ def _runtime() -> Any:
     try:
         import onnxruntime
     except ImportError:
-        raise UserError("onnxruntime is not installed; install stacl[fast]") from None
+        raise UserError("onnxruntime is not installed; install stacl[serve]") from None
     return onnxruntime

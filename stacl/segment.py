@@ -80,7 +80,7 @@ _NUMBERED = {
 # Perhaps the last word: the next one decides.
 _MAYBE = {
     "de": """abt apr aug chr co corp dez etc feb inc jan jh jhd jhdt jr jul jun ltd mio mrd mrz nov okt
-        oä sek sep sept sr std str ua usf usw uä""",
+        di do mi mo oä sa sek sep sept sr std str ua usf usw uä""",
     "en": """al apr aug ave blvd bros co corp dec ed est etc ext feb inc jan jr jul jun ltd mar
         nov oct sep sept sr""",
 }
@@ -191,7 +191,11 @@ class Segmenter:
     def _full_stop(self, body: str) -> str:
         """What a full stop after these letters means: "" the end, "never", or what the next word must be."""
         name = body.lower()
-        if name in self._never or (len(name) == 1 and name.isalpha() and name.islower()):
+        if (
+            name in self._never
+            or (self._german and name.endswith("-ing"))
+            or (len(name) == 1 and name.isalpha() and name.islower())
+        ):
             return "never"
         if name in self._numbered:
             return "number"
@@ -199,7 +203,8 @@ class Segmenter:
             return "starter"
         if body.isdigit() and (self._length == 1 or (self._german and len(body) <= 3)):
             return "starter"
-        return "starter" if self._german and re.fullmatch("[IVX]{1,5}", body) else ""
+        german = r"[IVX]{1,5}|\d{1,2}\.\d{1,2}|[^\W\d]+str"  # Friedrich II. | am 24.12. | Hauptstr.
+        return "starter" if self._german and re.fullmatch(german, body) else ""
 
     def _follow_quotes(self, word: str) -> None:
         """Which quotes and brackets are open. What nobody closes is forgotten after the longest sentence."""

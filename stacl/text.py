@@ -115,7 +115,7 @@ def _sentencepiece() -> Any:
     try:
         import sentencepiece
     except ImportError:
-        raise UserError("sentencepiece is not installed; install stacl[train]") from None
+        raise UserError("sentencepiece is not installed; install stacl[serve], or stacl[train] to train") from None
     return sentencepiece
 
 

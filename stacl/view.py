@@ -62,19 +62,27 @@ class TerminalView:
         self._typing = ""
 
     def typing(self, text: str) -> None:
-        """The letters of a word that is not finished yet."""
+        """The letters that belong to no finished word yet."""
         self._typing = text
         self._draw()
 
+    def typed(self, key: str) -> None:
+        """One more of them."""
+        self.typing(self._typing + key)
+
     def heard(self, word: str) -> None:
         self._heard.append(word)
-        self._lag += 1
-        self._typing = ""
+        # Where words have no spaces between them, some of what was typed may belong to the next.
+        self._typing = "" if self._source.spaced else self._typing.partition(word)[2]
         self._draw()
 
     def said(self, word: str) -> None:
         self._said.append(word)
-        self._lag -= 1
+        self._draw()
+
+    def behind(self, words: int) -> None:
+        """How far the translation now is behind, in words of the present sentence."""
+        self._lag = words
         self._draw()
 
     def end(self) -> None:
@@ -108,7 +116,13 @@ class PlainView:
     def typing(self, text: str) -> None:
         pass
 
+    def typed(self, key: str) -> None:
+        pass
+
     def heard(self, word: str) -> None:
+        pass
+
+    def behind(self, words: int) -> None:
         pass
 
     def said(self, word: str) -> None:

@@ -12,6 +12,7 @@ import stacl
 from stacl import fast, pretrained
 from stacl.__main__ import main
 from stacl.corpora.base import corpus
+from tests.shared_data import lines as shared_lines
 from tests.shared_data import shared_data
 
 MEGABYTES = 12  # at the most, each
@@ -71,6 +72,21 @@ def test_unknown_names_get_a_suggestion(capsys):
     assert "did you mean captions-de-en" in capsys.readouterr().err
     with pytest.raises(stacl.UserError, match="did you mean captions-de-en"):
         stacl.load("captions-de-ne")
+
+
+@pytest.mark.parametrize(("name", "policy"), [("de-en", "wait-k:1"), ("en-zh", "wait-k:2,unit=piece")])
+def test_a_live_session_says_what_a_batch_says(name, policy):
+    """In int8 too, where the smallest difference in rounding can become another word."""
+    translator = stacl.load(name)
+    folder, side = {"de-en": ("deen-eval", "de"), "en-zh": ("zhen-eval", "en")}[name]
+    lines = shared_lines(f"{folder}/mixed-test.{side}", 60)
+    batched = translator.translate_lines(lines, policy)
+    for line, trace in zip(lines, batched, strict=True):
+        session = translator.stream(policy)
+        for word in translator.source_language.split(line):
+            session.read(word)
+        session.close()
+        assert session.trace.target == trace.target
 
 
 @pytest.mark.parametrize(

@@ -51,6 +51,11 @@ GERMAN = [
     "Das ist eine neue Art. | Man staunt.",
     "Ein Mann schläft auf dem Sofa . | Er träumt .",
     "Im 19. Jh. gab es das nicht. | Es kam spät.",
+    "Am 24.12. ist Heiligabend und am 1.1. Neujahr. | Wir feiern.",
+    "Das war am 24.12. | Wir feierten.",
+    "Er wohnt Hauptstr. 5 in Berlin. | Sie auch.",
+    "Sie ist Dipl.-Ing. und wohnt hier. | Er nicht.",
+    "Mo. bis Fr. ist offen. | Sa. ist zu.",
 ]
 ENGLISH = [
     "Mr. Smith met Dr. Jones. | They talked.",
@@ -211,6 +216,16 @@ def test_real_news(code: str, name: str, precision: float, recall: float, marked
     assert len(cuts & ends) / len(cuts) > precision
     assert len(cuts & ends) / len(ends) > recall
     assert len(cuts & marked) / len(marked) > marked_recall
+
+
+def test_words_that_others_cut_are_written_as_ours():
+    """Decomposed letters as some systems write them, an empty string of `split(" ")`, a word that was still open."""
+    source = Source(language("de"), segment=False)
+    assert source.feed("Die") + source.word("Tu\u0308r") == ["Die", "Tür"]
+    assert source.word("") + source.word(" \n") + source.word("\u200b") == []
+    assert source.word("ist zu.") == ["ist", "zu."]
+    chinese = Source(language("zh"), segment=False)
+    assert chinese.word("我们在") == ["我们在"]  # cut as somebody wanted it
 
 
 @pytest.mark.parametrize("segment", [True, False])

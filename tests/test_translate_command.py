@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import io
 import os
 import pty
 import re
@@ -21,6 +22,8 @@ import torch
 
 from stacl import api, checkpoint, config, logs
 from stacl.corpora.base import corpus
+from stacl.languages import language
+from stacl.view import TerminalView
 from tests.conftest import ROOT, stacl
 
 pytestmark = pytest.mark.slow
@@ -208,7 +211,8 @@ def test_pace_makes_a_speaker(copy_run, tmp_path):
         (["{run}", "{tmp}"], "{tmp} cannot be read: Is a directory"),
         (["{run}", "--policy", "wait-q:3"], "no policy is called 'wait-q'; did you mean wait-k?"),
         (["{run}", "--policy", "wait-k:many"], "k must be a whole number from 1, or inf, not 'many'"),
-        (["{run}", "--beam", "0"], "--beam is at least 1 (greedy), not 0"),
+        (["{run}", "--beam", "0"], "a beam has at least one branch, not 0"),
+        (["{run}", "--ahead", "2"], "to look ahead takes a beam of 2 or more"),
         (["{run}", "--pace", "-1"], "--pace is a time from 0 to 3600 seconds, not -1"),
         (["{run}", "--pace", "nan"], "--pace is a time from 0 to 3600 seconds, not nan"),
         (["{run}", "--trace", "{tmp}/no/log"], "--trace {tmp}/no/log cannot be written: No such file"),
@@ -298,6 +302,21 @@ def test_on_a_terminal_two_lines_follow_the_keys(copy_run):
         live.tell("\x04")
         assert live.process.wait(PATIENCE) == 0
         assert termios.tcgetattr(theirs) == before
+
+
+def test_letters_that_make_no_word_yet_are_seen():
+    """Where no space ends a word, the next letters do: until then they are shown as they were typed."""
+    out = io.StringIO()
+    view = TerminalView(language("zh"), language("en"), out)
+    for key in "你好吗":
+        view.typed(key)
+    assert frames(out.getvalue())[-1] == ("你好吗", "")
+    view.heard("你好")
+    view.said("Hello")
+    view.behind(1)
+    assert frames(out.getvalue())[-1] == ("你好吗", "Hello  1 word behind")
+    view.heard("吗")
+    assert frames(out.getvalue())[-1][0] == "你好吗"
 
 
 def test_on_a_terminal_the_lag_is_shown_and_an_interrupt_restores_it(babbler):

@@ -144,7 +144,7 @@ class Tracks:
                 "segment": self._segment,
                 "index": self._said[track],
                 "text": word.text,
-                "gap": word.gap,
+                "gap": word.gap if self._said[track] > 1 else "",  # a sentence stands by itself here
                 "delay": word.delay,
                 "seconds": round(word.seconds, 4),
             }

@@ -25,14 +25,17 @@ def block(language: str) -> str:
 
 
 def said(server, text: str) -> str:
-    """What both clients show: sentences without a space between them, as their words say."""
-    session = server.models["de-en"].stream("wait-k:3", segment=True)
-    return "".join(word.gap + word.text for word in session.feed(f"{text} ") + session.close())
+    """What both clients show: a line for each sentence."""
+    translator = server.models["de-en"]
+    session = translator.stream("wait-k:3", segment=True)
+    session.feed(f"{text} ")
+    session.close()
+    return "".join(translator.target_language.join(trace.target) + "\n" for trace in session.traces)
 
 
 def test_the_python_client(server):
     code = block("python")
-    assert len([line for line in code.splitlines() if line.strip()]) == 15
+    assert len([line for line in code.splitlines() if line.strip()]) == 16
     code = code.replace("127.0.0.1:8765", f"127.0.0.1:{server.port}").replace("pace=0.4", "pace=0.0")
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
     assert done.returncode == 0, done.stderr
@@ -42,7 +45,7 @@ def test_the_python_client(server):
 @requires_browser
 def test_the_javascript_client(server, browser):
     code = block("js")
-    assert len(code.splitlines()) == 15
+    assert len(code.splitlines()) == 16
     page = browser.new_page()
     page.goto(f"{server.url}/health")  # any page of the server: its rules apply to the script
     shown = page.evaluate(
