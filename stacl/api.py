@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from stacl import config, fast, plugins, pretrained
+from stacl.beam import check
 from stacl.engine import Engine, TorchEngine
 from stacl.errors import UserError, suggest
 from stacl.languages import language
@@ -64,13 +65,21 @@ class Translator:
         reading: str | Policy | None = None,
         *,
         beam: int = 1,
+        ahead: int = 0,
         early_end: bool = False,
         segment: bool = False,
         on_trace: Callable[[Trace], None] | None = None,
     ) -> Session:
         """A live session, under the model's own policy unless another is given. See stacl.stream.Session."""
-        chosen = self._policy(reading)
-        return Session(self, chosen, beam=beam, early_end=early_end, segment=segment, on_trace=on_trace)
+        return Session(
+            self,
+            self._policy(reading),
+            beam=beam,
+            ahead=ahead,
+            early_end=early_end,
+            segment=segment,
+            on_trace=on_trace,
+        )
 
     def interpret(
         self, chunks: AsyncIterable[str | bytes], reading: str | Policy | None = None, *, segment: bool = True
@@ -88,11 +97,13 @@ class Translator:
         reading: str | Policy | None = None,
         *,
         beam: int = 1,
+        ahead: int = 0,
         early_end: bool = False,
         size: int = 64,
         progress: Callable[[int], None] | None = None,
     ) -> list[Trace]:
         """Many sentences in batches: the words are those of live sessions."""
+        check(beam, ahead)
         chosen = self._policy(reading)
         rules = Rules(self.target_pieces.ends_word, chosen, early_end)
         words = [self.source_language.split(line) for line in lines]
@@ -103,7 +114,7 @@ class Translator:
         for start in range(0, len(order), size):
             some = order[start : start + size]
             sources = Sources.of([pieces[i] for i in some], self.source_pieces.ends_word, chosen.unit)
-            for i, found in zip(some, decode(self.engine, sources, rules, beam), strict=True):
+            for i, found in zip(some, decode(self.engine, sources, rules, beam, ahead), strict=True):
                 traces[i] = self._trace(words[i], pieces[i], found, chosen)
             if progress:
                 progress(start + len(some))

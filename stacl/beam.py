@@ -1,11 +1,16 @@
-"""Tail beam search (STACL, section 3.4): greedy while the source goes on, a beam once its end has been read.
+"""Beams that never take anything back.
 
+`finish` is tail beam search (STACL, section 3.4): greedy while the source goes on, a beam once its end has been read.
 What is committed never changes: the beam only continues it. When the whole source is read before the first word (the
 policy `full`, or k beyond the source) the tail is everything, and this is ordinary beam search.
+
+`next_pieces` is speculative beam search (Zheng et al. 2019) for the time before: a beam runs a few pieces ahead of
+what may be said, over the source heard so far, and of its best branch one piece is committed, the rest forgotten.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -13,18 +18,29 @@ from typing import Any
 import numpy as np
 
 from stacl.engine import Engine
+from stacl.errors import UserError
 from stacl.rules import Hypothesis, Rules
 from stacl.text import END
 
 
+def check(beam: int, ahead: int) -> None:
+    if beam < 1:
+        raise UserError(f"a beam has at least one branch, not {beam}")
+    if ahead < 0:
+        raise UserError(f"one looks 0 or more pieces ahead, not {ahead}")
+    if ahead and beam == 1:
+        raise UserError("to look ahead takes a beam of 2 or more: one branch alone would change nothing")
+
+
 @dataclass(frozen=True)
-class Tail:
+class Start:
     """Where one sentence's beam begins."""
 
     committed: Hypothesis
     previous: int  # the piece to feed first
-    read: int  # units read, the end counted: all of them
-    heard: Sequence[int] | np.ndarray  # source pieces, the end among them
+    read: int  # units read, the end counted
+    heard: Sequence[int] | np.ndarray  # source pieces, the end among them if it was read
+    source_ended: bool
 
 
 @dataclass
@@ -42,38 +58,88 @@ class _Branch:
         return self.score / max(1, self.steps)
 
 
-def finish(engine: Engine, state: Any, tails: Sequence[Tail], rules: Rules, beam: int) -> list[Hypothesis]:
-    """The best continuation of each sentence, all searched together. Row i of the state belongs to tail i.
+@dataclass
+class _Found:
+    """The branches of one sentence."""
+
+    open: list[_Branch]
+    ended: list[_Branch]
+
+    def best(self) -> _Branch:
+        return max([*self.ended, *self.open], key=_Branch.normalised)
+
+
+def finish(engine: Engine, state: Any, starts: Sequence[Start], rules: Rules, beam: int) -> list[Hypothesis]:
+    """The best continuation of each sentence to its end, all searched together. Row i of the state belongs to start i.
 
     The greedy continuation is always kept beside the beam, so the result never scores below greedy.
     """
-    open_branches = [[_Branch(tail.committed.copy(), tail.previous)] for tail in tails]
-    ended: list[list[_Branch]] = [[] for _ in tails]
-    while any(open_branches):
-        rows = [(i, branch) for i, branches in enumerate(open_branches) for branch in branches]
+    previous = np.array([start.previous for start in starts])
+    state, logits = engine.write(state, previous, np.array([len(start.heard) for start in starts]))
+    return [found.best().hypothesis for found in _search(engine, state, logits, starts, rules, beam)]
+
+
+def next_pieces(
+    engine: Engine, state: Any, logits: np.ndarray, starts: Sequence[Start], rules: Rules, beam: int, ahead: int
+) -> list[int]:
+    """The next piece of each sentence: the first of the best branch that goes `ahead` pieces beyond it.
+
+    State and logits are those after the previous piece was written; the state is asked only by who looks ahead. The
+    branches see the source that was heard and no more, so nothing here peeks.
+    """
+    if not ahead:
+        for row, start in enumerate(starts):
+            rules.restrict(logits[row], start.committed, start.read, start.source_ended, start.heard)
+        return [int(piece) for piece in logits.argmax(axis=1)]
+    found = _search(engine, state, logits, starts, rules, beam, 1 + ahead)
+    best = [
+        one.best().hypothesis.pieces[len(start.committed.pieces) :] for one, start in zip(found, starts, strict=True)
+    ]
+    return [pieces[0] if pieces else END for pieces in best]
+
+
+def _search(
+    engine: Engine,
+    state: Any,
+    logits: np.ndarray,
+    starts: Sequence[Start],
+    rules: Rules,
+    beam: int,
+    steps: float = math.inf,
+) -> list[_Found]:
+    """Grow every branch by so many pieces, or until it ends."""
+    found = [_Found([_Branch(start.committed.copy(), start.previous)], []) for start in starts]
+    rows = [(start, branch) for start, one in zip(starts, found, strict=True) for branch in one.open]
+    while True:
+        for row, (start, branch) in enumerate(rows):
+            rules.restrict(logits[row], branch.hypothesis, start.read, start.source_ended, start.heard)
+        parents = _grow_all(found, _log_softmax(logits), starts, rules, beam)
+        steps -= 1
+        if not parents or steps <= 0:
+            return found
+        rows = [(start, branch) for start, one in zip(starts, found, strict=True) for branch in one.open]
         previous = np.array([branch.previous for _, branch in rows])
-        visible = np.array([len(tails[i].heard) for i, _ in rows])
-        state, logits = engine.write(state, previous, visible)
-        for row, (i, branch) in enumerate(rows):
-            rules.restrict(logits[row], branch.hypothesis, tails[i].read, True, tails[i].heard)
-        scores = _log_softmax(logits)
-        parents: list[int] = []
-        first = 0
-        for i, branches in enumerate(open_branches):
-            block = scores[first : first + len(branches)]
-            chosen = _expand(branches, block, beam) if branches else []
-            open_branches[i] = []
-            for parent, piece, score, greedy in chosen:
-                grown = _grow(branches[parent], piece, score, greedy, tails[i].read, rules)
-                if piece == END:
-                    ended[i].append(grown)
-                elif not _settled(ended[i], beam) or greedy:
-                    open_branches[i].append(grown)
-                    parents.append(first + parent)
-            first += len(branches)
-        if parents:
-            state = engine.select(state, np.array(parents))
-    return [max(branches, key=_Branch.normalised).hypothesis for branches in ended]
+        visible = np.array([len(start.heard) for start, _ in rows])
+        state, logits = engine.write(engine.select(state, np.array(parents)), previous, visible)
+
+
+def _grow_all(found: list[_Found], scores: np.ndarray, starts: Sequence[Start], rules: Rules, beam: int) -> list[int]:
+    """Every branch by one piece. scores [rows, V] of the open branches; the row that each new open branch came from."""
+    parents: list[int] = []
+    first = 0
+    for start, one in zip(starts, found, strict=True):
+        branches = one.open
+        chosen = _expand(branches, scores[first : first + len(branches)], beam) if branches else []
+        one.open = []
+        for parent, piece, score, greedy in chosen:
+            grown = _grow(branches[parent], piece, score, greedy, start.read, rules)
+            if piece == END:
+                one.ended.append(grown)
+            elif not _settled(one.ended, beam) or greedy:
+                one.open.append(grown)
+                parents.append(first + parent)
+        first += len(branches)
+    return parents
 
 
 def _settled(ended: list[_Branch], beam: int) -> bool:

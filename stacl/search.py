@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from stacl.beam import Tail, finish
+from stacl.beam import Start, finish, next_pieces
 from stacl.engine import Engine
 from stacl.policies.base import Action
 from stacl.rules import Hypothesis, Rules
@@ -42,10 +42,11 @@ class Sources:
         return int(np.searchsorted(self.units[row], read, side="right"))
 
 
-def decode(engine: Engine, sources: Sources, rules: Rules, beam: int = 1) -> list[Hypothesis]:
+def decode(engine: Engine, sources: Sources, rules: Rules, beam: int = 1, ahead: int = 0) -> list[Hypothesis]:
     """Translations of several sentences, decoded together.
 
-    Greedy while the source goes on; with `beam` above 1, the rest by beam search once its end is read.
+    Greedy while the source goes on, or looking `ahead` with the beam; with `beam` above 1, the rest by beam search once
+    the end of the source is read.
     """
     unit = rules.policy.unit
     rows = len(sources.lengths)
@@ -61,22 +62,29 @@ def decode(engine: Engine, sources: Sources, rules: Rules, beam: int = 1) -> lis
                 read[row] = _listen(rules, read[row], found[row].units, sources.lengths[row])
         heard_all = open_ & np.array([read[row] > sources.lengths[row] for row in carried])
         visible = np.array([sources.visible(int(row), read[row]) for row in carried])
-        if beam > 1 and heard_all.any():
-            tails = [
-                Tail(found[row], int(fed), read[row], sources.pieces[row, :seen])
-                for row, fed, seen in zip(carried[heard_all], previous[heard_all], visible[heard_all], strict=True)
-            ]
-            best = finish(engine, engine.select(state, heard_all.nonzero()[0]), tails, rules, beam)
-            for row, hypothesis in zip(carried[heard_all], best, strict=True):
+        at_end = beam > 1 and heard_all.any()  # then these first: they are finished in one go
+        working = (heard_all if at_end else open_).nonzero()[0]
+        starts = [
+            Start(
+                found[row],
+                int(previous[i]),
+                read[row],
+                sources.pieces[row, : visible[i]],
+                source_ended=bool(heard_all[i]),
+            )
+            for i, row in zip(working, carried[working], strict=True)
+        ]
+        if at_end:
+            best = finish(engine, engine.select(state, working), starts, rules, beam)
+            for row, hypothesis in zip(carried[working], best, strict=True):
                 found[row] = hypothesis
         else:
             state, logits = engine.write(state, previous, visible)
-            for i in open_.nonzero()[0]:
-                row = carried[i]
-                heard = sources.pieces[row, : visible[i]]
-                rules.restrict(logits[i], found[row], read[row], bool(heard_all[i]), heard)
-                previous[i] = logits[i].argmax()
-                found[row].add(int(previous[i]), read[row], rules.ends_word, unit)
+            branches = engine.select(state, working) if ahead else None
+            pieces = next_pieces(engine, branches, logits[working], starts, rules, beam, ahead)
+            for i, piece in zip(working, pieces, strict=True):
+                previous[i] = piece
+                found[carried[i]].add(piece, read[carried[i]], rules.ends_word, unit)
         kept = np.array([i for i, row in enumerate(carried) if not found[row].ended], dtype=np.int64)
         if len(kept) <= WORTH_CARRYING * len(carried):
             carried, previous = carried[kept], previous[kept]

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from stacl.beam import Tail, finish
+from stacl.beam import Start, finish, next_pieces
 from stacl.errors import UserError
 from stacl.policies.base import Action, Policy
 from stacl.rules import Hypothesis, Rules
@@ -47,11 +47,14 @@ class Sentence:
         policy: Policy,
         *,
         beam: int = 1,
+        ahead: int = 0,
         early_end: bool = False,
         number: int = 0,
+        after: str | None = None,
     ) -> None:
         self.translator, self.policy, self.number = translator, policy, number
-        self._beam, self._early_end = beam, early_end
+        self._after = after  # the last word of the sentence before, which the first one is set apart from
+        self._beam, self._ahead, self._early_end = beam, ahead, early_end
         self._rules = Rules(translator.target_pieces.ends_word, policy, early_end)
         self._state: Any = None  # from the first word on: a silent listener needs no memory
         self._hypothesis = Hypothesis()
@@ -87,7 +90,7 @@ class Sentence:
 
     def change(self, policy: Policy) -> Iterator[Written]:
         """Go on under another policy; what was said stays. What the new one allows at once is returned."""
-        if policy.unit != self.policy.unit:
+        if self.begun and policy.unit != self.policy.unit:
             raise UserError(f"within a sentence the unit stays {self.policy.unit}; {policy} counts in {policy.unit}")
         self.policy = policy
         self._rules = Rules(self.translator.target_pieces.ends_word, policy, self._early_end)
@@ -104,6 +107,16 @@ class Sentence:
     @property
     def begun(self) -> bool:
         return bool(self._source)
+
+    @property
+    def behind(self) -> int:
+        """Source words heard, less target words said."""
+        return len(self._source) - len(self._written)
+
+    @property
+    def last_word(self) -> str | None:
+        """That was said, here or before."""
+        return self._written[-1].text if self._written else self._after
 
     @property
     def trace(self) -> Trace:
@@ -154,9 +167,9 @@ class Sentence:
         self._ended = unit == [END]
 
     def _write(self) -> None:
-        self._state, logits = self.translator.engine.write(self._state, np.array([self._previous]))
-        self._rules.restrict(logits[0], self._hypothesis, self._read, self._ended, self._heard)
-        piece = int(logits[0].argmax())
+        engine, start = self.translator.engine, self._start()
+        self._state, logits = engine.write(self._state, np.array([self._previous]))
+        piece = next_pieces(engine, self._state, logits, [start], self._rules, self._beam, self._ahead)[0]
         finished = self._hypothesis.add(piece, self._read, self._rules.ends_word, self.policy.unit)
         self._previous = piece
         self._show(piece, finished)
@@ -164,11 +177,13 @@ class Sentence:
     def _write_tail(self) -> None:
         """All that is left, by beam search: the source is complete, so nobody waits for it."""
         committed = len(self._hypothesis.pieces)
-        tail = Tail(self._hypothesis, self._previous, self._read, self._heard)
-        self._hypothesis = finish(self.translator.engine, self._state, [tail], self._rules, self._beam)[0]
+        self._hypothesis = finish(self.translator.engine, self._state, [self._start()], self._rules, self._beam)[0]
         for piece in self._hypothesis.pieces[committed:]:
             self._show(piece, bool(self._rules.ends_word[piece]))
         self._show(END, bool(self._word))
+
+    def _start(self) -> Start:
+        return Start(self._hypothesis, self._previous, self._read, self._heard, self._ended)
 
     def _show(self, piece: int, finishes_word: bool) -> None:
         if piece != END:
@@ -178,8 +193,7 @@ class Sentence:
         text = self.translator.target_pieces.decode_word(self._word)
         self._word = []
         if text:
-            previous = self._written[-1].text if self._written else None
-            gap = self.translator.target_language.gap(previous, text)
+            gap = self.translator.target_language.gap(self.last_word, text)
             seconds = time.perf_counter() - self._begin
             self._written.append(Written(text, self._heard_words(), seconds, gap, self.number))
 

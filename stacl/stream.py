@@ -7,9 +7,9 @@ import copy
 from collections import deque
 from collections.abc import AsyncIterable, AsyncIterator, Callable, Iterable, Iterator
 from types import TracebackType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from stacl.errors import UserError
+from stacl.beam import check
 from stacl.languages import Language
 from stacl.policies.base import Policy, policy
 from stacl.segment import SENTENCE_END, Item, Segmenter
@@ -32,6 +32,7 @@ class Source:
     """
 
     def __init__(self, language: Language, segment: bool, longest: int | None = None) -> None:
+        self._language = language
         self._reader = WordReader(language)
         self._segmenter = Segmenter(language) if segment else None
         self._longest = longest
@@ -42,7 +43,11 @@ class Source:
         return self._items(self._reader.feed(chunk))
 
     def word(self, word: str) -> list[Item]:
-        """A word that somebody else has cut."""
+        """A word that somebody else has cut; one that was still open ends before it."""
+        open_ = [event for event in self._reader.close() if event is not LINE_END]
+        return self._items([*open_, *self._language.taken(word)])
+
+    def _item(self, word: str) -> list[Item]:
         items: list[Item] = []
         for item in self._segmenter.feed(word) if self._segmenter else [word]:
             items.append(item)
@@ -73,7 +78,7 @@ class Source:
         return [SENTENCE_END]
 
     def _items(self, events: Iterable[Event]) -> list[Item]:
-        return [item for event in events for item in (self._end() if event is LINE_END else self.word(event))]
+        return [item for event in events for item in (self._end() if event is LINE_END else self._item(event))]
 
 
 class Session:
@@ -93,16 +98,17 @@ class Session:
         reading: Policy,
         *,
         beam: int = 1,
+        ahead: int = 0,
         early_end: bool = False,
         segment: bool = False,
         on_trace: Callable[[Trace], None] | None = None,
     ) -> None:
-        if beam < 1:
-            raise UserError(f"a beam has at least one branch, not {beam}")
+        check(beam, ahead)
         self.translator = translator
         self.policy = reading.settled()
         self.traces: deque[Trace] = deque(maxlen=KEPT_TRACES)
-        self._beam, self._early_end, self._on_trace = beam, early_end, on_trace
+        self._decoding: dict[str, Any] = {"beam": beam, "ahead": ahead, "early_end": early_end}
+        self._on_trace = on_trace
         self._source = Source(translator.source_language, segment)
         self._closed = False
         self._sentence = self._begin(0)
@@ -162,6 +168,11 @@ class Session:
         return twin
 
     @property
+    def behind(self) -> int:
+        """Words of the present sentence that were heard, less those that were said."""
+        return self._sentence.behind
+
+    @property
     def trace(self) -> Trace:
         """Of the present sentence, or of the last one if none has begun since."""
         return self.traces[-1] if self.traces and not self._sentence.begun else self._sentence.trace
@@ -177,10 +188,10 @@ class Session:
         self.traces.append(self._sentence.trace)
         if self._on_trace:
             self._on_trace(self.traces[-1])
-        self._sentence = self._begin(self._sentence.number + 1)
+        self._sentence = self._begin(self._sentence.number + 1, self._sentence.last_word)
 
-    def _begin(self, number: int) -> Sentence:
-        return Sentence(self.translator, self.policy, beam=self._beam, early_end=self._early_end, number=number)
+    def _begin(self, number: int, after: str | None = None) -> Sentence:
+        return Sentence(self.translator, self.policy, number=number, after=after, **self._decoding)
 
     def _check_open(self) -> None:
         if self._closed:

@@ -100,16 +100,17 @@ def test_several_references(copy_run, files, capsys):
     assert scores["other", "perfect"]["AL_ref"] == scores["other",]["AL_ref"] != scores["perfect",]["AL_ref"]
 
 
-@pytest.mark.parametrize("beam", [1, 3])
-def test_live_and_batched_score_the_same(copy_run, files, capsys, beam):
+@pytest.mark.parametrize(("beam", "ahead"), [(1, 0), (3, 0), (3, 2)])
+def test_live_and_batched_score_the_same(copy_run, files, capsys, beam, ahead):
     common = (copy_run, "--source", files["source"], "--reference", files["perfect"], "--json", "--beam", beam)
+    common += ("--ahead", ahead)
     policies = ("--policy", "wait-k:1", "wait-k:3", "full")
     batched = json.loads(run(capsys, *common, *policies))
     live = json.loads(run(capsys, *common, *policies, "--live"))
     for one, other in zip(batched, live, strict=True):
         assert untimed(one) == pytest.approx(untimed(other))
         assert set(TIMED).isdisjoint(one["scores"])
-        assert f"|beam:{beam}|" in other["signatures"]["decoding"]
+        assert f"|beam:{beam}|{f'ahead:{ahead}|' if ahead else ''}early-end" in other["signatures"]["decoding"]
         assert "decoding:live|pace:0.4s" in other["signatures"]["decoding"]
     timed = live[0]["scores"]
     assert 0 < timed["ms_per_word"] < 10_000
@@ -231,7 +232,12 @@ def test_a_policy_that_was_edited_is_another(copy_run, files, capsys, tmp_path, 
         (["{run}", "--source", "{unseen}", "--reference", "{unseen}"], "line 1 of the source is empty"),
         (["{run}", "--source", "{empty}", "--reference", "{empty}"], "the source is empty"),
         (["{run}", "--source", "{broken}", "--reference", "{perfect}"], "{broken}:2: not UTF-8"),
-        (["{run}", "--source", "{source}", "--reference", "{perfect}", "--beam", "0"], "--beam is at least 1"),
+        (
+            ["{run}", "--source", "{source}", "--reference", "{perfect}", "--beam", "0"],
+            "a beam has at least one branch",
+        ),
+        (["{run}", "--source", "{source}", "--reference", "{perfect}", "{perfect}"], "a reference is given twice"),
+        (["{run}", "--source", "{source}", "--reference", "{perfect}", "--intervals", "-5"], "not -5"),
         (["{run}", "--source", "{source}", "--reference", "{perfect}", "--pace", "1"], "--pace is that of the speaker"),
         (
             ["{run}", "--source", "{source}", "--reference", "{perfect}", "--live", "--pace", "0"],

@@ -13,6 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from stacl.batches import collate
+from stacl.beam import Start, next_pieces
 from stacl.errors import UserError
 from stacl.masks import reading
 from stacl.policies.base import policy
@@ -25,7 +26,9 @@ POLICIES = ["full", "none", "wait-k:1", "wait-k:3", "wait-k:2,c=0.25", "wait-k:2
 every_model = pytest.mark.parametrize("name", TRANSLATORS)
 every_policy = pytest.mark.parametrize("spec", POLICIES)
 both_units = pytest.mark.parametrize("unit", ["word", "piece"])
-beams = pytest.mark.parametrize("beam", [1, 3])
+beams = pytest.mark.parametrize(
+    "search", [{"beam": 1}, {"beam": 3}, {"beam": 3, "ahead": 2}], ids=["greedy", "beam", "ahead"]
+)
 
 
 class Spy:
@@ -75,12 +78,12 @@ def test_live_logits_are_the_masked_ones(name, spec, unit):
 @both_units
 @every_policy
 @every_model
-def test_batched_decoding_says_the_same(name, spec, unit, beam):
+def test_batched_decoding_says_the_same(name, spec, unit, search):
     translator, chosen = TRANSLATORS[name], policy(spec, unit)
     lines = [GERMAN[0], GERMAN[4], "", "Nein."]
-    batched = translator.translate_lines(lines, chosen, beam=beam, size=4)
+    batched = translator.translate_lines(lines, chosen, **search, size=4)
     for line, trace in zip(lines, batched, strict=True):
-        _, session = live(translator, line, chosen, beam=beam)
+        _, session = live(translator, line, chosen, **search)
         assert session.trace.target == trace.target
         assert session.trace.delays == trace.delays
 
@@ -88,9 +91,9 @@ def test_batched_decoding_says_the_same(name, spec, unit, beam):
 @beams
 @every_policy
 @every_model
-def test_append_only(name, spec, beam):
+def test_append_only(name, spec, search):
     """What was returned stays: the calls together are the trace, and delays never exceed what had come."""
-    said, session = live(TRANSLATORS[name], GERMAN[1], spec, beam=beam)
+    said, session = live(TRANSLATORS[name], GERMAN[1], spec, **search)
     words = [word for call in said for word in call]
     assert tuple(word.text for word in words) == session.trace.target
     for heard, call in enumerate(said, start=1):
@@ -104,6 +107,58 @@ def test_the_beam_leaves_alone_what_was_said_before_the_end(name):
     greedy, _ = live(translator, GERMAN[1], "wait-k:2")
     searched, _ = live(translator, GERMAN[1], "wait-k:2", beam=4)
     assert [w.text for call in greedy[:-1] for w in call] == [w.text for call in searched[:-1] for w in call]
+
+
+@every_model
+def test_looking_ahead_sees_nothing_that_was_not_heard(name):
+    """Whatever the speaker goes on to say, and whether he goes on at all, what was said by then is the same."""
+    said = []
+    for rest in (["Nein."], ["über", "den", "Zaun", "und", "lacht."], []):
+        session = TRANSLATORS[name].stream("wait-k:2", beam=3, ahead=3)
+        said.append([word.text for heard in GERMAN[1].split()[:4] for word in session.read(heard)])
+        for word in rest:
+            session.read(word)
+        session.close()
+        assert list(session.trace.target[: len(said[-1])]) == said[-1]
+    assert said[0] == said[1] == said[2] != []
+
+
+class Fork:
+    """An engine of a known language: after a, b is a little likelier than c, but only c leads to something likely."""
+
+    A, B, C, GOOD = 5, 6, 7, 8
+
+    def start(self, size=1):
+        return None
+
+    def read(self, state, pieces):
+        return None
+
+    def select(self, state, rows):
+        return None
+
+    def write(self, state, previous, visible=None):
+        chances = np.full((len(previous), 12), 1e-3)
+        for row, piece in zip(chances, previous, strict=True):
+            if piece == self.A:
+                row[[self.B, self.C]] = 0.55, 0.44
+            elif piece == self.C:
+                row[self.GOOD] = 0.98
+            elif piece == self.B:
+                row[:] = 1 / 12
+            else:
+                row[self.A] = 0.98
+        return None, np.log(chances)
+
+
+def test_looking_ahead_takes_the_way_that_leads_somewhere():
+    rules, engine = Rules(np.ones(12, dtype=bool), policy("wait-k:1")), Fork()
+    start = Start(Hypothesis(pieces=[Fork.A], reads=[1], units=1), Fork.A, read=2, heard=[3, 3], source_ended=False)
+    found = []
+    for ahead in (0, 1, 2):
+        _, logits = engine.write(None, np.array([Fork.A]))
+        found += next_pieces(engine, None, logits, [start], rules, beam=2, ahead=ahead)
+    assert found == [Fork.B, Fork.C, Fork.C]
 
 
 def tail_score(translator, line: str, trace_pieces, committed: int, chosen) -> float:
@@ -223,16 +278,35 @@ def test_the_policy_can_change_mid_sentence():
     assert [session.read(source) for source in words[7:]] == [[]] * len(words[7:])
     session.close()
     assert session.trace.target[:5] == tuple(word.text for word in before + at_once)
-    with pytest.raises(UserError, match="unit stays word"):
-        translator.stream("wait-k:2").change("wait-k:2,unit=piece")
+    session = translator.stream("wait-k:2")
+    session.change("wait-k:2,unit=piece")  # nothing was heard yet
+    session.read(words[0])
+    with pytest.raises(UserError, match="unit stays piece"):
+        session.change("wait-k:2")
+
+
+def test_gaps_set_sentences_apart():
+    session = TRANSLATORS["transformer-causal"].stream("wait-k:1", segment=True)
+    said = session.feed("Ein Mann schläft. Der Hund bellt laut. ") + session.close()
+    assert {word.sentence for word in said} == {0, 1}
+    assert "".join(word.gap + word.text for word in said) == " ".join(word.text for word in said)
+
+
+def test_how_far_behind_is_counted_in_the_present_sentence():
+    session = TRANSLATORS["transformer-causal"].stream("wait-k:3", segment=True)
+    behind = []
+    for word in ["Ein", "Mann", "schläft.", "Der", "Hund", "bellt", "laut."]:
+        session.read(word)
+        behind.append(session.behind)
+    assert behind == [1, 2, 0, 1, 2, 2, 0]
 
 
 @beams
 @every_model
-def test_a_copy_goes_its_own_way(name, beam):
+def test_a_copy_goes_its_own_way(name, search):
     translator, words = TRANSLATORS[name], GERMAN[1].split()
-    expected = live(translator, GERMAN[1], "wait-k:2", beam=beam)[1].trace.target
-    session = translator.stream("wait-k:2", beam=beam)
+    expected = live(translator, GERMAN[1], "wait-k:2", **search)[1].trace.target
+    session = translator.stream("wait-k:2", **search)
     for word in words[:4]:
         session.read(word)
     other = session.copy()
@@ -284,6 +358,10 @@ def test_a_closed_session_says_so():
         session.read("Mann")
     with pytest.raises(UserError, match="at least one"):
         TRANSLATORS["transformer-causal"].stream("wait-k:1", beam=0)
+    with pytest.raises(UserError, match="takes a beam of 2 or more"):
+        TRANSLATORS["transformer-causal"].translate_lines(["Ja."], "wait-k:1", ahead=2)
+    with pytest.raises(UserError, match="0 or more pieces ahead, not -1"):
+        TRANSLATORS["transformer-causal"].stream("wait-k:1", beam=2, ahead=-1)
 
 
 def test_an_early_end_only_where_it_is_allowed():

@@ -53,6 +53,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         metavar="N",
         help="beam for what follows the end of the source (default 1: greedy)",
     )
+    add("--ahead", type=int, default=0, metavar="N", help="also before: let the beam look so many pieces ahead (0)")
     add("--early-end", action="store_true", help="let the output end before the source has ended")
     add("--live", action="store_true", help="through live sessions, one by one, measuring the time they take")
     add("--pace", type=float, metavar="SECONDS", help=f"of the speaker of --live, a word (default {PACE:g})")
@@ -78,15 +79,17 @@ def run(args: argparse.Namespace) -> int:
         raise UserError("what to evaluate on: --source F --reference F, or --set NAME/SPLIT")
     own = None if args.set else _own_files(args.source, args.reference)
     wanted = [policy(spec).settled() for spec in args.policy or ()]
-    if args.beam < 1:
-        raise UserError(f"--beam is at least 1 (greedy), not {args.beam}")
+    if args.intervals < 0:
+        raise UserError(f"--intervals takes a number of samples, not {args.intervals}")
     if args.pace is not None and not args.live:
         raise UserError("--pace is that of the speaker of --live; batches have none")
     if args.pace is not None and not 0 < args.pace < math.inf:
         raise UserError(f"--pace is a time above 0 in seconds, not {args.pace:g}")
 
     from stacl import api
+    from stacl.beam import check
 
+    check(args.beam, args.ahead)
     translator = api.load(args.model)
     sets = [own] if own else [_named(name, translator, args.root) for name in args.set]
     results: list[dict[str, Any]] = []
@@ -111,7 +114,7 @@ def _evaluated(translator: Translator, test: TestSet, chosen: Policy, args: argp
         translator,
         test.sources,
         test.references,
-        Decoding(chosen, args.beam, args.early_end, args.live, PACE if args.pace is None else args.pace),
+        Decoding(chosen, args.beam, args.ahead, args.early_end, args.live, PACE if args.pace is None else args.pace),
         unit=args.unit,
         samples=args.intervals,
         out=args.out / test.name.replace(":", "-") if args.out else None,
@@ -124,6 +127,8 @@ def _evaluated(translator: Translator, test: TestSet, chosen: Policy, args: argp
 def _own_files(source: str, names: list[str]) -> TestSet:
     sources = read_lines(source)
     references = {name: read_lines(name) for name in names}
+    if len(references) < len(names):
+        raise UserError("a reference is given twice")
     for name, lines in references.items():
         if len(lines) != len(sources):
             raise UserError(f"{name} has {len(lines)} lines, {source} has {len(sources)}: they must be the same text")

@@ -14,7 +14,6 @@ from __future__ import annotations
 import argparse
 import codecs
 import contextlib
-import io
 import os
 import re
 import signal
@@ -53,6 +52,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--policy", metavar="P", help="reading policy, e.g. wait-k:3 (default: the model's own)")
     parser.add_argument("--beam", type=int, default=1, metavar="N", help="beam for what follows the end of the source")
     parser.add_argument(
+        "--ahead", type=int, default=0, metavar="N", help="also before: let the beam look so many pieces ahead (0)"
+    )
+    parser.add_argument(
         "--pace", type=float, metavar="SECONDS", help="hear one word in so many seconds, as from a speaker"
     )
     parser.add_argument("--trace", type=Path, metavar="FILE", help="write words, delays and times as JSON lines")
@@ -62,22 +64,24 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     if args.pace is not None and not 0 <= args.pace <= _SLOWEST:
         raise UserError(f"--pace is a time from 0 to {_SLOWEST:g} seconds, not {args.pace:g}")
-    if args.beam < 1:
-        raise UserError(f"--beam is at least 1 (greedy), not {args.beam}")
     from stacl import api
+    from stacl.beam import check
     from stacl.policies.base import policy
     from stacl.view import PlainView, TerminalView
 
+    check(args.beam, args.ahead)
     reading = None if args.policy is None else policy(args.policy)
     with contextlib.ExitStack() as stack:
         source = _open(args.file, stack)
         translator = api.load(args.model)
         log = _log(args.trace, stack)  # empties the file: not before it is known that there will be something to keep
         session = translator.stream(
-            reading, beam=args.beam, segment=not args.whole_lines, on_trace=log.keep if log else None
+            reading,
+            beam=args.beam,
+            ahead=args.ahead,
+            segment=not args.whole_lines,
+            on_trace=log.keep if log else None,
         )
-        if isinstance(sys.stdout, io.TextIOWrapper):
-            sys.stdout.reconfigure(encoding="utf-8")  # as the input, whatever the locale is
         on_terminal = sys.stdout.isatty()
         view: PlainView | TerminalView
         if on_terminal:
@@ -150,6 +154,7 @@ def _interpret(
             in_line = True
             view.heard(event)
             _say(session.read(event), view)
+            view.behind(session.behind)
     except KeyboardInterrupt:
         code = 128 + signal.SIGINT
     _say(session.close(), view)
@@ -213,7 +218,7 @@ def _wait_for(handle: int, most: int, stop: _Stop) -> bytes:
 def _typed(view: PlainView | TerminalView, spaced: bool, stop: _Stop) -> Iterator[bytes]:
     """Keys as they are typed, without waiting for Enter; Ctrl-D ends. The word being typed may still be corrected.
 
-    Where words have no spaces between them, every character counts at once.
+    Where words have no spaces between them, every character counts at once and cannot be taken back.
     """
     import termios
     import tty
@@ -224,14 +229,20 @@ def _typed(view: PlainView | TerminalView, spaced: bool, stop: _Stop) -> Iterato
     word = ""
     try:
         tty.setcbreak(handle, termios.TCSADRAIN)  # what was typed while the model was loaded stays
-        print("Type; the translation follows. Enter ends a sentence, Ctrl-D ends.", file=sys.stderr)
+        erase = "" if spaced else " What is typed cannot be taken back."
+        print(f"Type; the translation follows. Enter ends a sentence, Ctrl-D ends.{erase}", file=sys.stderr)
         while chunk := _wait_for(handle, 1024, stop):
             for key in _FUNCTION_KEYS.sub("", decoder.decode(chunk)):
                 if key == "\x04":
                     yield word.encode()
                     return
+                if not spaced:
+                    if key not in _ERASE:
+                        view.typed("" if key == "\n" else key)
+                        yield key.encode()
+                    continue
                 word = word[:-1] if key in _ERASE else word + key
-                if key.isspace() or not spaced:
+                if key.isspace():
                     yield word.encode()
                     word = ""
                 else:
