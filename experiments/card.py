@@ -25,6 +25,7 @@ SETS = {
     **dict.fromkeys(("de-en", "en-de"), DEEN),
     **dict.fromkeys(("zh-en", "en-zh"), ZHEN),
     **dict.fromkeys(("captions-de-en", "captions-en-de"), CAPTIONS),
+    **dict.fromkeys(("captions-zh-en", "captions-en-zh"), ["three-am/val", "three-am/devtest"]),
 }
 BEGIN, END = "<!-- figures: python -m experiments.card -->", "<!-- end of figures -->"
 
