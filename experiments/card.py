@@ -21,11 +21,12 @@ POLICIES = ("wait-k:1", "wait-k:3", "wait-k:5", "wait-k:9", "full")
 DEEN = ["multi30k/test2016", *(f"eval-deen/{split}" for split in ("ted-dev2010", "mixed-test", "newstest2015", "pud"))]
 ZHEN = ["three-am/devtest", *(f"eval-zhen/{split}" for split in ("flores-dev", "mixed-test", "newstest2017", "pud"))]
 CAPTIONS = [f"multi30k/{split}" for split in ("val", "test2016", "test2017", "mscoco2017")]
+CHINESE_CAPTIONS = ["three-am/val", "three-am/devtest"]
 SETS = {
     **dict.fromkeys(("de-en", "en-de"), DEEN),
     **dict.fromkeys(("zh-en", "en-zh"), ZHEN),
     **dict.fromkeys(("captions-de-en", "captions-en-de"), CAPTIONS),
-    **dict.fromkeys(("captions-zh-en", "captions-en-zh"), ["three-am/val", "three-am/devtest"]),
+    **dict.fromkeys(("captions-zh-en", "captions-en-zh"), CHINESE_CAPTIONS),
 }
 BEGIN, END = "<!-- figures: python -m experiments.card -->", "<!-- end of figures -->"
 
