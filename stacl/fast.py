@@ -77,7 +77,7 @@ class FastEngine:
         return FastState(buffers, np.zeros((size, 0), dtype=np.int64), 0, 0, encoded)
 
     def read(self, state: FastState, pieces: np.ndarray) -> FastState:
-        # Pieces are encoded when they are asked for: three words that come before one is said, all at once.
+        # Pieces are encoded when they are asked for, or when many are waiting.
         state = state._replace(source=np.concatenate((state.source, pieces), axis=1))
         late = not self._prefix and state.heard - state.filled >= _WAITING
         return self._caught_up(state) if late else state

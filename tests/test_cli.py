@@ -150,3 +150,10 @@ def test_public_names():
         assert getattr(package, name) is not None
     with pytest.raises(AttributeError, match="no attribute 'nothing'"):
         _ = package.nothing
+
+
+def test_output_is_utf8_whatever_the_locale():
+    environment = os.environ | {"PYTHONPATH": str(ROOT), "PYTHONIOENCODING": "latin-1"}
+    done = subprocess.run([sys.executable, "-m", "stacl", "show", "wait-k:3"], capture_output=True, env=environment)
+    assert (done.returncode, done.stderr) == (0, b"")
+    assert "■" in done.stdout.decode("utf-8")

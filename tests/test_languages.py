@@ -8,6 +8,7 @@ import unicodedata
 from itertools import pairwise
 
 import pytest
+import sacrebleu
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
@@ -234,3 +235,14 @@ def test_real_chinese_is_close_to_the_whole_cut() -> None:
 def test_real_lines_letter_by_letter(code: str, name: str) -> None:
     for line in lines(name, 200):
         assert live(code, list(line)) == language(code).split(line)
+
+
+@pytest.mark.parametrize(("code", "tokenizer"), [("de", "13a"), ("zh", "zh"), ("ko", "13a"), ("ja", "13a")])
+def test_bleu_of_every_language_can_be_computed(code: str, tokenizer: str) -> None:
+    """sacreBLEU's own choice for Korean and Japanese needs more than is installed, and would end a training."""
+    assert language(code).tokenizer == tokenizer
+    assert sacrebleu.BLEU(tokenize=language(code).tokenizer).corpus_score(["a b c d"], [["a b c d"]]).score > 99
+
+
+def test_languages_that_nothing_here_cuts_are_known() -> None:
+    assert [code for code in ("de", "ja", "ko", "th", "zh") if language(code).needs_spaces] == ["ja", "th"]
