@@ -25,7 +25,6 @@ from stacl.errors import UserError
 FORMAT = 1
 FOLDER = "fast"  # of an exported model, beside config.toml and vocabulary/
 MANIFEST, READ, WRITE, WEIGHTS = "manifest.json", "read.onnx", "write.onnx", "weights.bin"
-_WAITING = 16  # source pieces that are not encoded before somebody asks for them
 
 
 class FastState(NamedTuple):
@@ -77,18 +76,15 @@ class FastEngine:
         return FastState(buffers, np.zeros((size, 0), dtype=np.int64), 0, 0, encoded)
 
     def read(self, state: FastState, pieces: np.ndarray) -> FastState:
-        # Pieces are encoded when they are asked for, or when many are waiting.
         state = state._replace(source=np.concatenate((state.source, pieces), axis=1))
-        late = not self._prefix and state.heard - state.filled >= _WAITING
-        return self._caught_up(state) if late else state
+        # Causal: at once, while the speaker goes on, so that the first word does not wait for all that came before it.
+        return state if self._prefix else self._caught_up(state)
 
     def write(
         self, state: FastState, previous: np.ndarray, visible: np.ndarray | None = None
     ) -> tuple[FastState, np.ndarray]:
         if self._prefix:
             state = self._refreshed(state, visible)
-        elif state.filled < state.heard:
-            state = self._caught_up(state)
         written = state.written
         buffers = state.buffers.with_room(state.filled, written, target=1)
         buffers.show(state.heard if visible is None else np.asarray(visible))
