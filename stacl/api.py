@@ -87,9 +87,9 @@ class Translator:
         """`async for word in translator.interpret(chunks)`: text as it arrives in, words out as they may be said."""
         return interpret(self.stream(reading, segment=segment), chunks)
 
-    def translate(self, text: str, reading: str | Policy | None = None, *, beam: int = 1) -> str:
+    def translate(self, text: str, reading: str | Policy | None = None, *, beam: int = 1, ahead: int = 0) -> str:
         """The translation of a sentence, as a live session would have said it."""
-        return self.target_language.join(self.translate_lines([text], reading, beam=beam)[0].target)
+        return self.target_language.join(self.translate_lines([text], reading, beam=beam, ahead=ahead)[0].target)
 
     def translate_lines(
         self,

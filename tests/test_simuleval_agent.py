@@ -47,22 +47,22 @@ def simuleval(*arguments: object) -> subprocess.CompletedProcess[str]:
 
 @needs_simuleval
 @pytest.mark.parametrize(
-    ("way", "spec", "beam"),
+    ("way", "spec", "beam", "ahead"),
     [
-        ("file", "wait-k:1", 1),
-        ("file", "wait-k:2,c=0.25", 1),
-        ("class", "wait-k:1,c=0.5", 3),
-        ("class", "wait-k:3,unit=piece", 1),
+        ("file", "wait-k:1", 1, 0),
+        ("file", "wait-k:2,c=0.25", 1, 0),
+        ("class", "wait-k:1,c=0.5", 3, 1),
+        ("class", "wait-k:3,unit=piece", 1, 0),
     ],
 )
-def test_the_same_words_delays_and_figures(copy_run, files, tmp_path, capsys, way, spec, beam):
+def test_the_same_words_delays_and_figures(copy_run, files, tmp_path, capsys, way, spec, beam, ahead):
     source, reference = files
     out = tmp_path / "simuleval"
-    common = ("--source", source, "--policy", spec, "--beam", beam)
+    common = ("--source", source, "--policy", spec, "--beam", beam, "--ahead", ahead)
     done = simuleval(*WAYS[way], "--model", copy_run, *common, "--target", reference, "--output", out)
     assert done.returncode == 0, done.stderr
     theirs = list(logs.read(out, "simuleval"))
-    ours = api.load(copy_run).translate_lines(SOURCES, spec, beam=beam)
+    ours = api.load(copy_run).translate_lines(SOURCES, spec, beam=beam, ahead=ahead)
     assert [trace.text() for trace in theirs] == [trace.text() for trace in ours]
     assert [trace.delays for trace in theirs] == [trace.delays for trace in ours]
     assert [trace.source_length for trace in theirs] == [trace.source_length for trace in ours]
@@ -100,7 +100,7 @@ def test_an_empty_line_and_odd_words_pass_through(copy_run, tmp_path):
     [
         (["--model", "/nowhere"], "stacl agent: no model /nowhere"),
         (["--model", "{run}", "--policy", "wait-q"], "stacl agent: no policy is called 'wait-q'; did you mean wait-k?"),
-        (["--model", "{run}", "--beam", "0"], "stacl agent: --beam is at least 1 (greedy), not 0"),
+        (["--model", "{run}", "--beam", "0"], "stacl agent: a beam has at least one branch, not 0"),
     ],
 )
 def test_mistakes_are_one_line(copy_run, files, options, message):
@@ -117,7 +117,7 @@ def test_states_are_the_callers(copy_run):
     agents, segments = importlib.import_module("simuleval.agents"), importlib.import_module("simuleval.data.segments")
     from stacl.interop.simuleval import StaclAgent
 
-    agent = StaclAgent(argparse.Namespace(model=copy_run, policy="wait-k:1", beam=1))
+    agent = StaclAgent(argparse.Namespace(model=copy_run, policy="wait-k:1", beam=1, ahead=0))
     assert isinstance(agent, agents.TextToTextAgent)
     states = [agent.build_states(), agent.build_states()]
     said: list[list[str]] = [[], []]
@@ -135,5 +135,5 @@ def test_without_simuleval_the_module_can_be_imported_and_says_what_is_missing(m
         monkeypatch.delitem(sys.modules, name)
     module = importlib.import_module("stacl.interop.simuleval")
     with pytest.raises(UserError, match="SimulEval is not installed"):
-        module.StaclAgent(argparse.Namespace(model="runs/any", policy=None, beam=1))
+        module.StaclAgent(argparse.Namespace(model="runs/any", policy=None, beam=1, ahead=0))
     monkeypatch.delitem(sys.modules, "stacl.interop.simuleval")

@@ -17,6 +17,7 @@ import sys
 from typing import Any
 
 from stacl import api
+from stacl.beam import check
 from stacl.errors import UserError
 from stacl.policies.base import policy
 from stacl.sentence import Written
@@ -52,11 +53,10 @@ class StaclAgent(TextToTextAgent):
     def __init__(self, args: argparse.Namespace) -> None:
         if _missing:
             raise UserError(f"SimulEval is not installed ({_missing}); its agent needs simuleval 1.1.4")
-        if args.beam < 1:
-            raise UserError(f"--beam is at least 1 (greedy), not {args.beam}")
+        check(args.beam, args.ahead)
         self.translator = api.load(args.model)
         self.reading = policy(args.policy).settled() if args.policy else self.translator.policy
-        self.beam = args.beam
+        self.decoding = {"beam": args.beam, "ahead": args.ahead}
         super().__init__(args)
 
     @staticmethod
@@ -65,6 +65,7 @@ class StaclAgent(TextToTextAgent):
         add("--model", required=True, metavar="RUN", help="a run folder that `stacl train` made")
         add("--policy", metavar="P", help="reading policy, e.g. wait-k:3 (default: the model's own)")
         add("--beam", type=int, default=1, metavar="N", help="beam for what follows the end of the source")
+        add("--ahead", type=int, default=0, metavar="N", help="also before: let the beam look so many pieces ahead (0)")
 
     @classmethod
     def from_args(cls, args: argparse.Namespace) -> StaclAgent:
@@ -82,7 +83,7 @@ class StaclAgent(TextToTextAgent):
         """All that may be said after what came since the last call. In a pipeline the states are given."""
         states = states or self.states
         if states.session is None:
-            states.session = self.translator.stream(self.reading, beam=self.beam)
+            states.session = self.translator.stream(self.reading, **self.decoding)
         said: list[Written] = []
         for word in states.source[states.heard :]:
             said += states.session.feed(word + " ")

@@ -19,8 +19,9 @@ from stacl.server.security import answer
 if TYPE_CHECKING:
     from stacl.server.hub import Hub
 
-_FIELDS = ("model", "policy", "text", "beam", "segment")
+_FIELDS = ("model", "policy", "text", "beam", "ahead", "segment")
 _WIDEST_BEAM = 8
+_FARTHEST_AHEAD = 8  # pieces
 
 
 class Endpoints:
@@ -96,6 +97,7 @@ class Endpoints:
             policy,
             asked["text"],
             beam=asked.get("beam", 1),
+            ahead=asked.get("ahead", 0),
             segment=asked.get("segment", True),
             longest=limits.sentence_words,
         )
@@ -156,6 +158,8 @@ def _checked(body: bytes) -> dict[str, Any]:
     fields.string("text", found.get("text"))
     if not 1 <= fields.whole("beam", asked.get("beam", 1)) <= _WIDEST_BEAM:
         raise UserError(f"beam goes from 1 to {_WIDEST_BEAM}, not {asked['beam']}")
+    if not 0 <= fields.whole("ahead", asked.get("ahead", 0)) <= _FARTHEST_AHEAD:
+        raise UserError(f"ahead goes from 0 to {_FARTHEST_AHEAD}, not {asked['ahead']}")
     if not isinstance(asked.get("segment", True), bool):
         raise UserError(f"segment must be true or false, not {asked['segment']!r}")
     return asked

@@ -22,11 +22,19 @@ class Translation:
     """`await result` is the answer; `cancel` when nobody waits for it any more."""
 
     def __init__(
-        self, translator: Translator, policy: Policy, text: str, *, beam: int, segment: bool, longest: int
+        self,
+        translator: Translator,
+        policy: Policy,
+        text: str,
+        *,
+        beam: int,
+        ahead: int,
+        segment: bool,
+        longest: int,
     ) -> None:
         self._language = translator.target_language
         self._source = Source(translator.source_language, segment, longest)
-        self._session = translator.stream(policy, beam=beam, on_trace=self._keep)
+        self._session = translator.stream(policy, beam=beam, ahead=ahead, on_trace=self._keep)
         self._segments: list[dict[str, Any]] = []
         self._lines: list[str] = []
         self._cancelled = False

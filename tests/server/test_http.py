@@ -40,15 +40,15 @@ def test_health(http):
     assert http.head("/health").status_code == 200
 
 
-@pytest.mark.parametrize("beam", [1, 3])
+@pytest.mark.parametrize(("beam", "ahead"), [(1, 0), (3, 0), (3, 2)])
 @pytest.mark.parametrize("segment", [True, False])
-def test_translate(http, server, beam, segment):
+def test_translate(http, server, beam, ahead, segment):
     text = f"{GERMAN[0]} {GERMAN[1]}\n\n{GERMAN[2]}\n"
-    asked = {"text": text, "policy": "wait-k:3", "beam": beam, "segment": segment, "model": "de-en"}
+    asked = {"text": text, "policy": "wait-k:3", "beam": beam, "ahead": ahead, "segment": segment, "model": "de-en"}
     found = http.post("/translate", json=asked).json()
     assert found.keys() == {"model", "policy", "translation", "segments"}
     assert (found["model"], found["policy"]) == ("de-en", "wait-k:3")
-    session = server.models["de-en"].stream("wait-k:3", beam=beam, segment=segment)
+    session = server.models["de-en"].stream("wait-k:3", beam=beam, ahead=ahead, segment=segment)
     lines = [" ".join(word.text for word in session.feed(f"{line}\n")) for line in text.split("\n")]
     assert found["translation"] == "\n".join(lines)
     assert [part["source"] for part in found["segments"]] == [list(trace.source) for trace in session.traces]
@@ -83,6 +83,8 @@ def test_translate_takes_defaults(http, server):
         (b'{"text": "a", "policy": "/etc/passwd.py:g"}', 400, "bad-policy", "no policy is called"),
         (b'{"text": "a", "policy": "wait-k:1,c=1.e-999999999"}', 400, "bad-policy", "c must be a number"),
         (b'{"text": "a", "beam": 99}', 400, "bad-request", "beam goes from 1 to 8, not 99"),
+        (b'{"text": "a", "beam": 2, "ahead": 99}', 400, "bad-request", "ahead goes from 0 to 8, not 99"),
+        (b'{"text": "a", "ahead": 2}', 400, "bad-request", "to look ahead takes a beam of 2 or more"),
         (b'{"text": "a", "beam": true}', 400, "bad-request", "beam must be a whole number"),
         (b'{"text": "a", "segment": 1}', 400, "bad-request", "segment must be true or false"),
         (b'{"text": "a", "model": "xx-en"}', 404, "unknown-model", "no model is called 'xx-en'"),
