@@ -24,9 +24,12 @@ def wholes(name: str, value: Any) -> tuple[int, ...]:
 
 
 def number(name: str, value: Any) -> float:
-    if type(value) not in (int, float) or not math.isfinite(value):
-        raise UserError(f"{name} must be a number, not {value!r}")
-    return float(value)
+    try:
+        if type(value) in (int, float) and math.isfinite(value):
+            return float(value)
+    except OverflowError:  # a whole number of hundreds of digits
+        value = f"{str(value)[:20]}..."
+    raise UserError(f"{name} must be a number, not {value!r}")
 
 
 def numbers(name: str, value: Any) -> tuple[float, ...]:

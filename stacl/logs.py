@@ -11,6 +11,7 @@ line.
 from __future__ import annotations
 
 import json
+import re
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
@@ -44,7 +45,7 @@ def read(path: str | Path, format: str | None = None, unit: str | None = None) -
         unit = unit if unit and format == "rw" else "word"
         if format == "simuleval":
             unit, lines = _simuleval_unit(lines, name)
-        parse = READERS[format]
+        parse = READERS[format]()
         for number, line in lines:
             try:
                 yield parse(line, unit)
@@ -58,7 +59,7 @@ def read_lines(path: str | Path) -> list[str]:
     with _opened(path) as (stream, name):
         for number, line in enumerate(stream, 1):
             try:
-                found.append(_text(line).rstrip("\r\n"))
+                found.append(_text(line.removeprefix(_BYTE_ORDER_MARK) if number == 1 else line).rstrip("\r\n"))
             except UserError as error:
                 raise UserError(f"{name}:{number}: {error}") from None
     return found
@@ -76,7 +77,10 @@ def passed_on(traces: Iterable[Trace], path: str | Path, format: str) -> Iterato
     line = WRITERS[format]
     with _writable(path) as stream:
         for number, trace in enumerate(traces):
-            stream.write(line(number, trace) + "\n")
+            try:
+                stream.write(line(number, trace) + "\n")
+            except UnicodeEncodeError:  # half of a surrogate pair, which JSON can spell and nobody can write out
+                raise UserError(f"sentence {number + 1} holds half a character, which cannot be written") from None
             yield trace
 
 
@@ -121,7 +125,7 @@ def _opened(path: str | Path) -> Iterator[tuple[IO[bytes], str]]:
 
 def _guess(line: bytes, name: str) -> str:
     if line.lstrip().startswith(b"{"):
-        return "simuleval" if b'"prediction"' in line else "trace"
+        return "simuleval" if re.search(rb'"prediction"\s*:', line) else "trace"
     if line.strip() and not line.translate(None, b"01RWrw \t\r\n"):
         return "rw"
     raise UserError(
@@ -152,12 +156,13 @@ def _parse_trace(line: bytes, unit: str) -> Trace:
     return Trace.from_json(_text(line))
 
 
-def _parse_simuleval(line: bytes, unit: str) -> Trace:
-    instance = _instance(line)
+def _of_instance(instance: dict[str, Any], unit: str) -> Trace:
     prediction = fields.string("prediction", instance["prediction"])
     delays = fields.numbers("delays", instance["delays"])
     elapsed = fields.numbers("elapsed", instance.get("elapsed") or [])
     length = fields.number("source_length", instance["source_length"])
+    if unit != "ms" and (part := next((n for n in (length, *delays) if n % 1), None)):
+        raise UserError(f"{part:g} is no number of {unit}s: a log of speech has fractions in its first line")
     source = instance.get("source")
     words = source.split() if isinstance(source, str) else []
     if unit == "piece":
@@ -172,10 +177,32 @@ def _parse_simuleval(line: bytes, unit: str) -> Trace:
         source=tuple(words) if len(words) == length else (),
         target=target,
         unit=unit,
-        # For text input SimulEval writes zeros: it keeps no clock there.
-        write_times=tuple(time / 1000 for time in elapsed) if any(elapsed) else (),
+        # For text input SimulEval writes zeros: it keeps no clock there. A word is shown after those before it, even
+        # where a system has logged how long each took on its own.
+        write_times=tuple(accumulate((time / 1000 for time in elapsed), max)) if any(elapsed) else (),
         reference=reference.strip() if isinstance(reference, str) else "",
     )
+
+
+class _SimulEval:
+    """SimulEval's own reader takes the last of several lines with one index, whatever their order; here they are the
+    sign of a log that was begun twice.
+    """
+
+    def __init__(self) -> None:
+        self._index: int | None = None
+
+    def parse(self, line: bytes, unit: str) -> Trace:
+        instance = _instance(line)
+        index = instance.get("index")
+        if isinstance(index, int):
+            if self._index is not None and index <= self._index:
+                raise UserError(
+                    f"index {index} comes after {self._index}: is this the log of two runs, or out of order? "
+                    "Sort it, one line an index"
+                )
+            self._index = index
+        return _of_instance(instance, unit)
 
 
 def _instance(line: bytes) -> dict[str, Any]:
@@ -210,7 +237,7 @@ def _simuleval_unit(lines: Iterator[tuple[int, bytes]], name: str) -> tuple[str,
 
 
 def _fitting_units(instance: dict[str, Any]) -> list[str]:
-    if isinstance(instance["source_length"], float):
+    if isinstance(instance["source_length"], float) and not _counts_words(instance):
         return ["ms"]
     if "prediction_spm" in instance:
         return ["piece"]
@@ -223,7 +250,15 @@ def _fitting_units(instance: dict[str, Any]) -> list[str]:
     return fitting
 
 
+def _counts_words(instance: dict[str, Any]) -> bool:
+    """Whether a length with a point is that of the text all the same, as after a way through a table."""
+    source = instance.get("source")
+    return isinstance(source, str) and len(source.split()) == instance["source_length"]
+
+
 def _simuleval_line(number: int, trace: Trace) -> str:
+    if trace.delays and not trace.target:
+        raise UserError(f"sentence {number + 1} is only a path: SimulEval's format needs its words")
     pieces = trace.unit == "piece"
     instance: dict[str, Any] = {
         "index": number,
@@ -241,7 +276,11 @@ def _simuleval_line(number: int, trace: Trace) -> str:
     return json.dumps(instance, ensure_ascii=False)
 
 
-READERS = {"rw": _parse_rw, "trace": _parse_trace, "simuleval": _parse_simuleval}
+READERS: dict[str, Callable[[], Callable[[bytes, str], Trace]]] = {
+    "rw": lambda: _parse_rw,
+    "trace": lambda: _parse_trace,
+    "simuleval": lambda: _SimulEval().parse,
+}
 WRITERS: dict[str, Callable[[int, Trace], str]] = {
     "rw": lambda number, trace: " ".join(trace.actions()),
     "trace": lambda number, trace: trace.to_json(),

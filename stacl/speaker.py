@@ -10,6 +10,15 @@ from stacl.trace import Trace
 PACE = 0.4  # seconds a word: 150 words a minute, an unhurried speaker
 
 
+def since_first_sound(trace: Trace, pace: float) -> Trace:
+    """A session's clock begins when the first word has come; a speaker began to say it `pace` seconds before."""
+    return replace(
+        trace,
+        read_times=tuple(pace + moment for moment in trace.read_times),
+        write_times=tuple(pace + moment for moment in trace.write_times),
+    )
+
+
 def spoken(trace: Trace, pace: float) -> Trace:
     """The sentence as a listener would have had it from a speaker who says a word in `pace` seconds.
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import Any
 
 from stacl import fields
@@ -16,6 +17,7 @@ from stacl.errors import UserError, suggest
 
 UNITS = ("word", "piece", "char", "ms")
 SPACE_MARK = "▁"  # what SentencePiece writes for a space
+_CLOCK_ERROR = 1e-3  # seconds by which times may be rounded
 
 
 @dataclass(frozen=True)
@@ -59,6 +61,8 @@ class Trace:
         # A bare path, as read from a log of R and W, has nothing else that could be wrong.
         if problem is None and (self.source or self.target or self.read_times or self.write_times):
             problem = _length_problem(self)
+        if problem is None and (self.read_times or self.write_times or self.compute_seconds):
+            problem = _clock_problem(self)
         if problem is None and self.revisions:
             problem = _revision_problem(self)
         if problem is None and self.unit not in UNITS:
@@ -214,6 +218,23 @@ def _length_problem(trace: Trace) -> str | None:
     ):
         if found and len(found) != expected:
             return f"{name} has {len(found)} entries, but {what} is {expected}"
+    return None
+
+
+def _clock_problem(trace: Trace) -> str | None:
+    if trace.compute_seconds < 0:
+        return f"compute_seconds is {trace.compute_seconds:g}, which cannot be negative"
+    for name, times in (("read_times", trace.read_times), ("write_times", trace.write_times)):
+        for number, (before, moment) in enumerate(pairwise((0.0, *times)), 1):
+            if not moment >= before:
+                return f"{name} decrease: entry {number} is {moment:g} after {before:g}"
+    if trace.read_times and trace.write_times and trace.source_length == len(trace.read_times):
+        for number, (delay, shown) in enumerate(zip(trace.delays, trace.write_times, strict=True), 1):
+            if delay and shown < trace.read_times[delay - 1] - _CLOCK_ERROR:
+                came = trace.read_times[delay - 1]
+                return (
+                    f"target unit {number} was shown at {shown:g} s, but has seen a source unit that came at {came:g} s"
+                )
     return None
 
 

@@ -45,7 +45,7 @@ def test_reads_after_the_last_write_count_as_source(file: Callable) -> None:
 
 @given(st.lists(st.text("RW", min_size=1, max_size=30), min_size=1))
 def test_read_write_strings_round_trip(paths: list[str]) -> None:
-    traces = [logs.READERS["rw"](path.encode(), "word") for path in paths]
+    traces = [logs.READERS["rw"]()(path.encode(), "word") for path in paths]
     assert [trace.actions() for trace in traces] == paths
 
 
@@ -96,7 +96,7 @@ def _instance(prediction: str, delays: list, **fields: object) -> str:
 
 def test_simuleval_unit_is_seen_from_the_counts(file: Callable) -> None:
     """The first line fits words and characters alike; the second decides, for both."""
-    traces = list(logs.read(file(_instance("好", [1]) + _instance("你好", [1, 2]))))
+    traces = list(logs.read(file(_instance("好", [1]) + _instance("你好", [1, 2], index=1))))
     assert [trace.unit for trace in traces] == ["char", "char"]
     assert traces[1].target == ("你", "好")
     assert [trace.unit for trace in logs.read(file(_instance("a", [1])))] == ["word"]
@@ -149,11 +149,16 @@ def test_real_simuleval_reads_ours(tmp_path: Path) -> None:
             "log:1: delay 4 of target unit 1 exceeds the source length 3",
         ),
         (b'{"source_length": 1, "delays": [1], "target": ["\xe4"]}\n', "log:1: not UTF-8"),
-        (_instance("a b", [1, 2]) + _instance("a b", [2, 1]), "log:2: delays decrease"),
-        (_instance("aa b", [1, 2]) + _instance("a b c", [1, 2]), "log:2: target has 3 entries"),
+        (_instance("a b", [1, 2]) + _instance("a b", [2, 1], index=1), "log:2: delays decrease"),
+        (_instance("aa b", [1, 2]) + _instance("a b c", [1, 2], index=1), "log:2: target has 3 entries"),
         (_instance("a b", [1, 2, 3, 3]), "log:1: 4 delays, but the prediction has 2 words"),
         ('{"prediction": "a", "delays": [1]}\n', "log:1: the field 'source_length' is missing"),
         (_instance("a b", [1, 2]) + '{"prediction"\n', "log:2: not valid JSON"),
+        (
+            _instance("a b", [1, 2]) + _instance("a b", [1, 2]),
+            "log:2: index 0 comes after 0: is this the log of two runs",
+        ),
+        (_instance("a b", [1.5, 2]), "log:1: 1.5 is no number of words"),
         (_instance("a b", ["x", 2]), "log:1: delays must be a number, not 'x'"),
     ],
 )
@@ -190,3 +195,30 @@ def test_text_lines(file: Callable) -> None:
     assert logs.read_lines(file("a b\n\nc \r\n")) == ["a b", "", "c "]
     with pytest.raises(UserError, match="log:2: not UTF-8"):
         logs.read_lines(file(b"a\n\xff\n"))
+
+
+def test_a_log_of_text_that_went_through_a_table(file: Callable) -> None:
+    line = _instance("a b", [1.0, 2.0], source_length=2.0, source="x y")
+    assert [(trace.unit, trace.delays) for trace in logs.read(file(line))] == [("word", (1, 2))]
+
+
+def test_a_word_is_shown_after_those_before_it(file: Callable) -> None:
+    line = _instance("a b", [1000.5, 2000.5], source_length=2500.6, source=["a.wav"], elapsed=[1900.0, 1800.0])
+    assert next(logs.read(file(line))).write_times == (1.9, 1.9)
+
+
+def test_a_trace_that_speaks_of_predictions_is_a_trace(file: Callable) -> None:
+    line = Trace(2, (1, 2), target=("the", "prediction")).to_json()
+    assert next(logs.read(file(line + "\n"))).target == ("the", "prediction")
+
+
+def test_a_byte_order_mark_is_no_text(file: Callable) -> None:
+    assert logs.read_lines(file(b"\xef\xbb\xbfEin Hund\r\nEine Katze\n")) == ["Ein Hund", "Eine Katze"]
+
+
+def test_what_cannot_be_written(tmp_path: Path) -> None:
+    with pytest.raises(UserError, match="sentence 1 is only a path: SimulEval's format needs its words"):
+        logs.write([Trace(1, (1,))], tmp_path / "out.log", "simuleval")
+    with pytest.raises(UserError, match="sentence 1 holds half a character"):
+        logs.write([Trace(1, (1,), target=("\ud83d",))], tmp_path / "out.jsonl", "trace")
+    assert not list(tmp_path.iterdir())

@@ -145,6 +145,20 @@ def test_baseline_and_intervals(folder: Path, capsys: pytest.CaptureFixture[str]
     assert "95% interval" in capsys.readouterr().out
 
 
+def test_a_baseline_of_other_sentences(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    def refused(theirs: list[Trace], ours: list[Trace] = TRACES) -> str:
+        logs.write(ours, "a.jsonl", "trace")
+        logs.write(theirs, "b.jsonl", "trace")
+        assert main(["score", "a.jsonl", "--baseline", "b.jsonl"]) == 2
+        return capsys.readouterr().err
+
+    assert "a.jsonl counts in 'word', b.jsonl in 'piece'" in refused([replace(t, unit="piece") for t in TRACES])
+    longer = [replace(t, source_length=9, source=()) for t in TRACES]
+    assert "source units in sentence 1, b.jsonl 9: a paired test needs the same" in refused(longer)
+    ours, theirs = ([replace(t, reference=text) for t in TRACES] for text in ("one", "another"))
+    assert "a.jsonl carries its references, b.jsonl others (give --reference)" in refused(theirs, ours)
+
+
 def test_words_for_a_bare_path(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     Path("hyp").write_text("i am fine .\nwhere are you\n", encoding="utf-8")
     bare = scored(capsys, "ours.rw", "--reference", "ref.en")
@@ -167,7 +181,7 @@ def test_words_for_a_bare_path(folder: Path, capsys: pytest.CaptureFixture[str])
         (["ours.jsonl", "--export", "x.xml"], "the ending says the format"),
         (["ours.jsonl", "--intervals", "-3"], "--intervals takes a number of samples"),
         (["ours.rw", "--unit", "char", "--format", "trace"], "ours.rw:1: not valid JSON"),
-        (["ours.jsonl", "--baseline", "one.rw"], "a paired test needs the same ones"),
+        (["ours.jsonl", "--baseline", "one.rw"], "ours.jsonl has 2 sentences, one.rw 1: a paired test needs the same"),
         (["ours.jsonl", "--comet", "--reference", "ref.en"], "COMET"),
         (["nan.log"], "nan.log:1: delays must be a number, not nan"),
         (["late.jsonl"], "sentence 2 has a reference and those before it have none"),

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import doctest
 import json
+import math
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -26,14 +28,18 @@ def traces(draw: st.DrawFn) -> Trace:
     if revisions and draw(st.booleans()):
         last = revisions[-1]
         revisions[-1:] = [Revision(last.read, last.keep, ("?", "?"), 0.5), last]
+    read_times = sorted(draw(st.lists(seconds, min_size=len(source), max_size=len(source))))
+    written = sorted(draw(st.lists(seconds, min_size=len(delays), max_size=len(delays))))
+    # Nothing is shown before what it has seen.
+    write_times = [max(when, (0.0, *read_times)[delay]) for when, delay in zip(written, delays, strict=True)]
     return Trace(
         source_length=len(source),
         delays=tuple(delays),
         source=draw(st.sampled_from([(), tuple(source)])),
         target=draw(st.sampled_from([(), tuple(target)])) if not revisions else tuple(target),
         unit=draw(st.sampled_from(module.UNITS)),
-        read_times=tuple(sorted(draw(st.lists(seconds, min_size=len(source), max_size=len(source))))),
-        write_times=tuple(sorted(draw(st.lists(seconds, min_size=len(delays), max_size=len(delays))))),
+        read_times=tuple(read_times),
+        write_times=tuple(write_times),
         policy=draw(st.text(max_size=5)),
         compute_seconds=draw(seconds),
         revisions=draw(st.sampled_from([(), tuple(revisions)])),
@@ -163,3 +169,22 @@ def test_units_that_cannot_be_had() -> None:
 def test_cutoff() -> None:
     assert Trace(3, (1, 3, 3)).cutoff() == 2
     assert Trace(3, (1, 2)).cutoff() is None
+
+
+@pytest.mark.parametrize(
+    ("clock", "message"),
+    [
+        ({"write_times": (3.1, 2.1, 1.1)}, "write_times decrease: entry 2 is 2.1 after 3.1"),
+        ({"read_times": (3.0, 2.0, 1.0)}, "read_times decrease: entry 2 is 2 after 3"),
+        ({"write_times": (-5.0, 2.1, 3.1)}, "write_times decrease: entry 1 is -5 after 0"),
+        ({"write_times": (1.0, math.nan, 3.1)}, "write_times decrease: entry 2 is nan after 1"),
+        ({"compute_seconds": -4.0}, "compute_seconds is -4, which cannot be negative"),
+        (
+            {"read_times": (1.0, 2.0, 3.0), "write_times": (0.1, 2.2, 3.3)},
+            "target unit 1 was shown at 0.1 s, but has seen a source unit that came at 1 s",
+        ),
+    ],
+)
+def test_clocks_that_cannot_be(clock: dict[str, Any], message: str) -> None:
+    with pytest.raises(UserError, match=message):
+        Trace(3, (1, 2, 3), **clock)

@@ -193,6 +193,19 @@ def test_traces_hold_words_delays_and_times(copy_run, tmp_path):
         assert 0 < trace.compute_seconds <= trace.write_times[-1] + 1
 
 
+def test_a_file_has_no_speaker_and_an_empty_line_is_a_sentence(copy_run, tmp_path):
+    text, log = tmp_path / "text", tmp_path / "log.jsonl"
+    text.write_text(f"{LINES[0]}\n\n{LINES[1]}\n", encoding="utf-8")
+    done = stacl("translate", copy_run, text, "--whole-lines", "--trace", log)
+    assert done.stdout == text.read_text(encoding="utf-8")
+    first, empty, last = logs.read(log, "trace")
+    assert (empty.source_length, empty.delays) == (0, ())
+    assert " ".join(last.source) == LINES[1]
+    assert not first.read_times
+    assert not first.write_times
+    assert first.compute_seconds > 0
+
+
 def test_pace_makes_a_speaker(copy_run, tmp_path):
     log, (line, *_) = tmp_path / "log.jsonl", LINES
     done = stacl("translate", copy_run, "--policy", "wait-k:1", "--pace", 0.2, "--trace", log, input=line)
@@ -200,6 +213,7 @@ def test_pace_makes_a_speaker(copy_run, tmp_path):
     (trace,) = logs.read(log, "trace")
     gaps = [later - earlier for earlier, later in zip(trace.read_times, trace.read_times[1:], strict=False)]
     assert min(gaps) >= 0.2
+    assert trace.read_times[0] == pytest.approx(0.2, abs=0.1), "the speaker began before the first word had come"
     assert trace.compute_seconds < trace.read_times[-1]
 
 

@@ -37,6 +37,8 @@ DIGITS = {"RTF": 4}  # a hundredth of real time is far too coarse
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
+    # Options that take several values would take the model too: it stands first.
+    parser.usage = "%(prog)s MODEL (--source F --reference F [F ...] | --set NAME/SPLIT [...]) [options]"
     add = parser.add_argument
     add("model", metavar="MODEL", help="a shipped model or a run folder")
     add("--source", metavar="F", help="source text, a sentence a line")
@@ -149,7 +151,7 @@ def _named(name: str, translator: Translator, root: str | None) -> TestSet:
 
 
 def table(results: list[dict[str, Any]], name: str = "") -> str:
-    """A row a policy, then the signatures, which are the same for all but the decoding."""
+    """A row a policy, then the signatures, once where policies share them."""
     width = max(len("policy"), *(len(result["policy"]) for result in results))
     lines = [name] if name else []
     columns = COLUMNS + (LIVE if any(name in result["scores"] for result in results for name in LIVE) else ())
@@ -164,6 +166,12 @@ def table(results: list[dict[str, Any]], name: str = "") -> str:
         degenerate = result["degenerate"]
         lines.append(f"{result['policy']:<{width}}{cells}{degenerate['empty']:>8}{degenerate['loops']:>7}")
     lines.append("")
-    signatures = results[0]["signatures"]
-    lines += [f"{name}: {signatures[name]}" for name in ("decoding", *columns) if name in signatures]
+    for column in ("decoding", *columns):
+        policies: dict[str, list[str]] = {}  # that share a signature
+        for result in results:
+            if column in result["signatures"]:
+                policies.setdefault(result["signatures"][column], []).append(result["policy"])
+        for signature, sharing in policies.items():
+            of = f" ({', '.join(sharing)})" if len(policies) > 1 and column != "decoding" else ""  # which names its own
+            lines.append(f"{column}{of}: {signature}")
     return "\n".join(lines)

@@ -30,6 +30,7 @@ EXPORTS = {".rw": "rw", ".txt": "rw", ".jsonl": "trace", ".json": "trace", ".log
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
+    parser.usage = "%(prog)s FILE [options]"  # --reference would take the file too: it stands first
     add = parser.add_argument
     add("file", metavar="FILE", help="the log; - is stdin")
     add("--format", choices=logs.FORMATS, help="the log's format (default: guessed from its first line)")
@@ -96,9 +97,10 @@ def run(args: argparse.Namespace) -> int:
         on_sentence=table.add if table else None,
         **options,
     )
-    if references and "BLEU" not in report.scores:
+    if report.wordless:
         print(
-            f"stacl score: {args.file} holds no words: no BLEU, no chrF (--hypothesis gives them)",
+            f"stacl score: sentence {report.wordless} of {args.file} holds no words: no BLEU, no chrF "
+            "(--hypothesis gives them)",
             file=sys.stderr,
         )
     found: dict[str, Any] = {"file": args.file} | report.as_dict()
@@ -176,17 +178,33 @@ def _corpus_table(found: dict[str, Any]) -> str:
 
 
 def _p_values(report: Report, other: Report, args: argparse.Namespace) -> dict[str, float]:
-    """Paired tests of every score that both systems have: ours for latency, sacreBLEU's for its own."""
-    if report.sentences != other.sentences:
-        raise UserError(
-            f"{args.file} has {report.sentences} sentences and {args.baseline} {other.sentences}: "
-            "a paired test needs the same ones"
-        )
+    """Paired tests of every score that both systems have."""
+    if difference := _difference(report, other):
+        ours, theirs = difference
+        raise UserError(f"{args.file} {ours}, {args.baseline} {theirs}: a paired test needs the same")
     found = {}
     for name in report.values.keys() & other.values.keys():
-        p_value = paired_p_value(report.values[name], other.values[name])
+        (values, weights), (their_values, their_weights) = report.values[name], other.values[name]
+        p_value = paired_p_value(values, their_values, weights=(weights, their_weights))
         if p_value is not None:
             found[name] = p_value
     if "BLEU" in report.scores and "BLEU" in other.scores:
         found |= paired_quality(report.texts, other.texts, report.references, args.tokenize)
     return {name: found[name] for name in report.scores if name in found}
+
+
+def _difference(report: Report, other: Report) -> tuple[str, str] | None:
+    """What shows that two logs are not of the same sentences, or not counted alike."""
+    if report.sentences != other.sentences:
+        return f"has {report.sentences} sentences", str(other.sentences)
+    if report.unit != other.unit:
+        return f"counts in {report.unit!r}", f"in {other.unit!r}"
+    lengths = enumerate(zip(report.source_lengths, other.source_lengths, strict=True), 1)
+    # Pieces are those of a system's own vocabulary.
+    unlike = [] if report.unit == "piece" else [(n, ours, theirs) for n, (ours, theirs) in lengths if ours != theirs]
+    if unlike:
+        number, ours, theirs = unlike[0]
+        return f"has {ours:g} source units in sentence {number}", f"{theirs:g}"
+    if report.references and other.references and report.references != other.references:
+        return "carries its references", "others (give --reference)"
+    return None

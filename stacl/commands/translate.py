@@ -17,20 +17,23 @@ import contextlib
 import os
 import re
 import signal
+import stat
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from types import FrameType
 from typing import IO, TYPE_CHECKING
 
 from stacl.errors import UserError
 from stacl.pretrained import DEFAULT
+from stacl.speaker import since_first_sound
+from stacl.trace import Trace
 
 if TYPE_CHECKING:
     from stacl.sentence import Written
     from stacl.stream import Session
-    from stacl.trace import Trace
     from stacl.view import PlainView, TerminalView
 
 _ERASE = ("\x7f", "\x08")
@@ -74,7 +77,8 @@ def run(args: argparse.Namespace) -> int:
     with contextlib.ExitStack() as stack:
         source = _open(args.file, stack)
         translator = api.load(args.model)
-        log = _log(args.trace, stack)  # empties the file: not before it is known that there will be something to keep
+        # It empties the file: not before it is known that there will be something to keep.
+        log = None if args.trace is None else _Log(args.trace, stack, args.pace, _is_file(source))
         session = translator.stream(
             reading,
             beam=args.beam,
@@ -93,7 +97,9 @@ def run(args: argparse.Namespace) -> int:
             chunks = _typed(view, translator.source_language.spaced, stop)
         else:
             chunks = _chunks(source, stop)
-        return _interpret(session, chunks, view, args.pace, stop)
+        # A line a sentence: one without words is an empty sentence in the log too.
+        empty = log.keep if log and args.whole_lines else None
+        return _interpret(session, chunks, view, args.pace, stop, empty)
 
 
 class _Stop:
@@ -134,7 +140,12 @@ class _Stop:
 
 
 def _interpret(
-    session: Session, chunks: Iterator[bytes], view: PlainView | TerminalView, pace: float | None, stop: _Stop
+    session: Session,
+    chunks: Iterator[bytes],
+    view: PlainView | TerminalView,
+    pace: float | None,
+    stop: _Stop,
+    on_empty: Callable[[Trace], None] | None,
 ) -> int:
     """The loop: hear, say. Ctrl-C and the end of the input still say what is due."""
     from stacl.words import LINE_END, read_words
@@ -146,6 +157,8 @@ def _interpret(
             if event is LINE_END:
                 _say(session.end(), view)
                 view.end()
+                if on_empty and not in_line:
+                    on_empty(Trace(0, (), policy=str(session.policy)))
                 in_line = False
                 continue
             if pace:
@@ -180,15 +193,24 @@ def _open(name: str, stack: contextlib.ExitStack) -> IO[bytes]:
 
 
 class _Log:
-    """Where traces go, a line each, at once."""
+    """Where traces go, a line each, at once.
 
-    def __init__(self, path: Path, stack: contextlib.ExitStack) -> None:
+    A file has no speaker: the times at which its words came are the machine's own, and latency on the clock would be
+    measured against them. With a pace there is one, and his first word began before it came.
+    """
+
+    def __init__(self, path: Path, stack: contextlib.ExitStack, pace: float | None, from_file: bool) -> None:
         self._path = path
+        self._pace, self._from_file = pace, from_file
         with self._said_in_one_line():
             # Unbuffered: a kill loses no sentence, and a full disk is noticed where it can be said.
             self._file = stack.enter_context(path.open("wb", buffering=0))
 
     def keep(self, trace: Trace) -> None:
+        if self._pace:
+            trace = since_first_sound(trace, self._pace)
+        elif self._from_file:
+            trace = replace(trace, read_times=(), write_times=())
         with self._said_in_one_line():
             self._file.write(f"{trace.to_json()}\n".encode())
 
@@ -200,8 +222,8 @@ class _Log:
             raise UserError(f"--trace {self._path} cannot be written: {error.strerror}") from None
 
 
-def _log(path: Path | None, stack: contextlib.ExitStack) -> _Log | None:
-    return None if path is None else _Log(path, stack)
+def _is_file(source: IO[bytes]) -> bool:
+    return stat.S_ISREG(os.fstat(source.fileno()).st_mode)
 
 
 def _chunks(source: IO[bytes], stop: _Stop) -> Iterator[bytes]:

@@ -15,6 +15,7 @@ from typing import Any
 
 from stacl import plugins
 from stacl.errors import UserError
+from stacl.languages import runs_together
 from stacl.metrics._means import Means, Row
 from stacl.metrics.base import Metric, Quality, QualityMetric
 from stacl.trace import Trace
@@ -29,9 +30,11 @@ class Report:
     sentences: int
     unit: str
     intervals: dict[str, tuple[float, float]] = field(default_factory=dict)
-    # What each sentence scored (NaN: nothing), its text and its references: kept for paired tests, if asked
-    # for.
-    values: dict[str, array[float]] = field(default_factory=dict, repr=False)
+    wordless: int = 0  # the first sentence that has a reference and no words, so that there is no quality; 0: none
+    # What each sentence scored (NaN: nothing) and weighs, its source's length, its text and its references: kept for
+    # paired tests, if asked for.
+    values: dict[str, tuple[array[float], array[float]]] = field(default_factory=dict, repr=False)
+    source_lengths: Sequence[float] = field(default=(), repr=False)
     texts: list[str] = field(default_factory=list, repr=False)
     references: list[list[str]] = field(default_factory=list, repr=False)
 
@@ -44,14 +47,16 @@ class Report:
 
 
 def reference_length(reference: str, unit: str, split: Callable[[str], list[str]] = str.split) -> int | None:
-    """A reference's length in the unit of latency; None where it takes a subword model to know it.
+    """A reference's length in the unit of latency; None where it takes a subword model or a segmenter to know it.
 
-    >>> reference_length("a b c", "word"), reference_length("你好 吗", "char")
-    (3, 3)
+    >>> reference_length("a b c", "word"), reference_length("你好 吗", "char"), reference_length("你好吗", "word")
+    (3, 3, None)
     """
     if unit == "piece":
         return None
     words = split(reference)
+    if unit == "word" and len(words) == 1 and runs_together(reference):
+        return None  # nobody has said where its words end
     return sum(map(len, words)) if unit == "char" else len(words)
 
 
@@ -96,6 +101,8 @@ def measure(
         trace = trace.in_unit(unit) if unit else trace
         if lines and not texts.metrics:
             raise UserError(f"sentence {number + 1} has a reference and those before it have none; give --reference")
+        if texts.metrics and not lines and trace.source_length:
+            raise UserError(f"sentence {number + 1} has no reference and those before it have one; give --reference")
         length = reference_length(lines[0] if lines else "", trace.unit, split) if texts.metrics else None
         row = means.add(trace, length, bool(on_sentence))
         given = None if hypotheses is None else hypotheses[number]
@@ -109,10 +116,17 @@ def measure(
         scores[name], signatures[name] = result.score, result.signature
         if result.spread is not None:
             intervals[name] = (result.score - result.spread, result.score + result.spread)
-    report = Report(scores, signatures, means.sentences, means.unit, intervals)
+    wordless = texts.wordless if texts.metrics else 0
+    report = Report(scores, signatures, means.sentences, means.unit, intervals, wordless)
     if not keep:
         return report
-    return replace(report, values=means.kept(), texts=texts.hypotheses, references=texts.columns())
+    return replace(
+        report,
+        values=means.kept(),
+        source_lengths=means.source_lengths,
+        texts=texts.hypotheses,
+        references=texts.columns(),
+    )
 
 
 class _Texts:
@@ -123,7 +137,7 @@ class _Texts:
         self.hypotheses: list[str] = []
         self.sources: list[str] = []
         self.references: list[tuple[str, ...]] = []
-        self.wordless = False  # some output is known only as a path
+        self.wordless = 0  # the number of the first sentence whose output is known only as a path
 
     def add(self, trace: Trace, references: tuple[str, ...], given: str | None, want_row: bool) -> Row:
         """Take in one sentence; its scores, if they are wanted."""
@@ -132,10 +146,10 @@ class _Texts:
         text = trace.text() if given is None else given
         self.hypotheses.append(text)
         self.sources.append(" ".join(trace.source))
-        # A log that carries references may lack one: an empty one then.
+        # A log that carries references may lack that of an empty line: it is empty then.
         self.references.append(references or ("",) * bool(self.metrics))
-        wordless = bool(trace.delays) and not text
-        self.wordless |= wordless
+        wordless = bool(trace.delays) and not text and given is None
+        self.wordless = self.wordless or wordless * len(self.hypotheses)
         if not want_row or wordless:
             return {}
         return {metric.name: metric.sentence(text, self.references[-1]) for metric in self.metrics}
@@ -169,8 +183,9 @@ def _aligned(
     hypotheses: Sequence[str] | None,
 ) -> Iterator[tuple[Trace, tuple[str, ...]]]:
     """Traces with their reference lines; files of different lengths are not the same text."""
-    if references is None and hypotheses is None:
-        yield from ((trace, (trace.reference,) if trace.reference else ()) for trace in traces)
+    carried = references is None  # by the traces themselves
+    if carried and hypotheses is None:
+        yield from ((trace, _carried(trace)) for trace in traces)
         return
     if not isinstance(references, Mapping):
         references = {f"reference {number}": lines for number, lines in enumerate(references or (), 1)}
@@ -186,4 +201,8 @@ def _aligned(
                         f"{name} has {len(column)} lines, but there are {total} sentences to score: "
                         f"line {alone} has no partner"
                     )
-        yield trace, tuple(lines[: len(references)])
+        yield trace, _carried(trace) if carried else tuple(lines[: len(references)])
+
+
+def _carried(trace: Trace) -> tuple[str, ...]:
+    return (trace.reference,) if trace.reference else ()

@@ -69,6 +69,7 @@ class Means:
     def __init__(self, weighted: bool, keep: bool) -> None:
         self.weighted, self.keep = weighted, keep
         self.sentences = self.written = 0
+        self.source_lengths = array("d")
         self.unit = ""
         self.referenced = False
         self.tallies: list[Tally] = []
@@ -81,6 +82,8 @@ class Means:
         self.written += len(trace.delays)
         self.referenced |= length is not None
         sentence = Sentence.of(trace, length)
+        if self.keep:
+            self.source_lengths.append(trace.source_length)
         if self.keep or want_row or not self._queue.takes(sentence):
             return self._score(sentence)
         if self._queue.full(sentence):
@@ -133,13 +136,13 @@ class Means:
         tally.values.append(value)
         tally.weights.append(weight)
 
-    def kept(self) -> dict[str, array[float]]:
-        """Every sentence's value of every score that some sentence defines."""
+    def kept(self) -> dict[str, tuple[array[float], array[float]]]:
+        """Every sentence's value of every score that some sentence defines, and its weight."""
         for tally in self.tallies:
             missing = self.sentences - len(tally.values)
             tally.values.extend([math.nan] * missing)
             tally.weights.extend([0.0] * missing)
-        return {tally.score.name: tally.values for tally in self.tallies if tally.count}
+        return {tally.score.name: (tally.values, tally.weights) for tally in self.tallies if tally.count}
 
     def _set_unit(self, unit: str) -> None:
         if self.unit:

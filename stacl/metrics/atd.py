@@ -80,5 +80,7 @@ class ATD(PathMetric):
     compute = staticmethod(average_token_delay)
 
     def on_the_clock(self, sentence: Sentence, target_length: float) -> float | None:
+        if not sentence.source_ms:
+            return None
         # The chunks are those of the words read; in milliseconds every word would be a chunk of its own.
         return token_delay_on_the_clock(sentence.delays, sentence.read_ms, sentence.write_ms)

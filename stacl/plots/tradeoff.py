@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-UNITS = {"AP": "share of the source"}
+UNITS = dict.fromkeys(("AP", "AP_ref", "AP_CA"), "share of the source") | {"RTF": "ratio"}
 
 
 @dataclass(frozen=True)
@@ -68,6 +68,9 @@ def read_curves(argument: str) -> Curves:
     curves: Curves = {}
     paths = files.split(",")
     results = [(path, found) for path in paths for found in _objects(path)]
+    units = {found["unit"] for _, found in results if found.get("unit")}
+    if len(units) > 1:
+        raise UserError(f"{argument}: one curve cannot count latency in {' and '.join(sorted(units))}")
     several = len({found.get("set") for _, found in results}) > 1
     for path, found in results:
         family, _, setting = str(found.get("policy") or "").partition(":")

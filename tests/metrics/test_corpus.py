@@ -150,11 +150,11 @@ def test_large_and_mixed_corpora_are_scored_as_their_sentences_are(monkeypatch: 
 
 
 def test_a_log_that_lacks_some_references() -> None:
-    """The first sentence decides whether the log carries references; a missing one is empty."""
+    """A missing one would count as an empty one, and make good output look bad. An empty line needs none."""
     with_one = Trace(2, (1, 2), target=("e", "f"), reference="e f")
-    first = measure([with_one, FAST])
-    assert "n:1|undefined:1" in first.signatures["AL_ref"]
-    assert "BLEU" in first.scores
+    assert measure([with_one, Trace(0, ())]).scores["BLEU"] == measure([with_one]).scores["BLEU"]
+    with pytest.raises(UserError, match="sentence 2 has no reference and those before it have one"):
+        measure([with_one, FAST])
     with pytest.raises(UserError, match="sentence 2 has a reference and those before it have none"):
         measure([FAST, with_one])
 
@@ -172,3 +172,28 @@ def test_a_long_sentence_among_short_ones_keeps_the_batches_small(monkeypatch: p
     traces = [Trace(90, tuple(range(1, length + 1))) for length in (*[5] * 15, 90, *[5] * 30)]
     assert measure(traces).sentences == 46
     assert max(sizes) <= 100
+
+
+def test_texts_given_beside_a_log_are_judged_by_the_references_that_it_carries() -> None:
+    path = Trace(2, (1, 2), reference="e f g h")
+    found = measure([path], hypotheses=["e f g h"])
+    assert found.scores["BLEU"] == pytest.approx(100)
+    assert found.scores["AL_ref"] is not None
+    nothing_said = measure([path, path], [["e f g h", "e f g h"]], hypotheses=["e f g h", ""])
+    assert nothing_said.wordless == 0
+    assert 0 < (nothing_said.scores["BLEU"] or 0) < 100
+    assert measure([path, path]).wordless == 1
+
+
+def test_a_reference_without_spaces_has_no_length_in_words() -> None:
+    trace = Trace(3, (1, 2, 3), target=("两个", "孩子", "踢足球"), reference="两个孩子踢足球")
+    found = measure([trace], tokenize="zh")
+    assert found.scores["BLEU"] == pytest.approx(100, abs=1)
+    assert not {"AL_ref", "AP_ref"} & found.scores.keys()
+    assert measure([trace], unit="char").scores["AL_ref"] is not None
+
+
+def test_no_speaker_no_clock() -> None:
+    at_once = Trace(2, (1, 2), read_times=(0.0, 0.0), write_times=(0.1, 0.3))
+    clocked = {name: score for name, score in measure([at_once]).scores.items() if name.endswith("_CA")}
+    assert not [name for name, score in clocked.items() if score is not None and "Offset" not in name]

@@ -54,7 +54,29 @@ def test_sentences_without_a_score_do_not_take_part() -> None:
     assert paired_p_value([1.0, math.nan] * 20, [2.0, 5.0] * 20, 300) == pytest.approx(1 / 301)
 
 
-def test_sacrebleu_does_its_own_tests() -> None:
+def test_weights_count() -> None:
+    """Twenty short sentences later, two long ones earlier: with weights it is another difference, and another p."""
+    ours, theirs = [3.0] * 20 + [10.0] * 2, [1.0] * 20 + [18.0] * 2
+    weights = [3.0] * 20 + [60.0] * 2
+    assert paired_p_value(ours, theirs, 2000) != paired_p_value(ours, theirs, 2000, (weights, weights))
+    ones = [1.0] * 22
+    assert paired_p_value(ours, theirs, 2000) == paired_p_value(ours, theirs, 2000, (ones, ones))
+    # A ratio of sums, each system with denominators of its own: all of our sums are twice theirs.
+    ratio = paired_p_value([2.0, 2.0] * 10, [1.0, 1.0] * 10, 2000, ([5.0, 7.0] * 10, [4.0, 9.0] * 10))
+    assert ratio == pytest.approx(1 / 2001)
+
+
+def test_ties_are_no_evidence() -> None:
+    """sacreBLEU's own test calls these significant at 0.0001: no shuffle differs by more than the real pair."""
+    reference = [f"this is sentence number {n} of the test ." for n in range(12)]
+    one_differs = ["this was sentence number 0 of the test .", *reference[1:]]
+    assert set(paired_quality(one_differs, reference, [reference]).values()) == {1.0}
+    xs, ys = ([line.replace("number", word) for line in reference] for word in ("xxx", "yyy"))
+    assert set(paired_quality(xs, ys, [reference]).values()) == {1.0}
+    assert set(paired_quality(reference, reference, [reference]).values()) == {1.0}
+
+
+def test_quality_that_differs() -> None:
     from sacrebleu import metrics
 
     reference = [f"this is sentence number {n} of the test ." for n in range(60)]
