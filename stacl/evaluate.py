@@ -48,7 +48,7 @@ class Decoding:
             f"policy:{self.policy}",
             f"policy-unit:{self.policy.unit}",
             f"beam:{self.beam}" + (f"|ahead:{self.ahead}" if self.ahead else ""),
-            f"early-end:{'allowed' if self.early_end else 'masked'}",
+            f"early-end:{'allowed' if self.early_end or not self.policy.reads_all else 'masked'}",
             f"decoding:live|pace:{self.pace:g}s" if self.live else "decoding:batched",
             f"version:{__version__}",
         ]

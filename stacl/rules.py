@@ -16,6 +16,7 @@ from stacl.repeats import would_repeat
 from stacl.text import BEGIN, END, PAD, UNKNOWN
 
 LONGEST_WORD = 32  # pieces; a word that has not ended by then must end: no listener waits for an endless word
+_UNHEARD_UNITS = 200  # written at most under a policy that never listens
 _NEVER_WRITTEN = [PAD, UNKNOWN, BEGIN]
 
 
@@ -60,10 +61,16 @@ class Rules:
         self.ends_word = target_ends
         self.policy = policy
         self.end_is_free = early_end or not policy.reads_all
+        # Target units that are enough where nothing tells how long the source is.
+        self._enough = 20 if policy.reads_all else _UNHEARD_UNITS
 
     def action(self, read: int, written: int, source_ended: bool) -> Action:
-        """What the policy decides, but a policy that would talk for ever without listening is made to listen."""
-        if not source_ended and self.policy.reads_all and written >= 50 + 5 * read:
+        """What the policy decides, but a policy that would talk for ever without listening is made to listen, and none
+        listens after the end.
+        """
+        if source_ended:
+            return Action.WRITE
+        if self.policy.reads_all and written >= 50 + 5 * read:
             return Action.READ
         return self.policy.decide(View(read, written, source_ended))
 
@@ -85,7 +92,7 @@ class Rules:
             logits[END] = -np.inf
         if hypothesis.in_word >= LONGEST_WORD:
             logits[~self.ends_word] = -np.inf
-        elif may_end and hypothesis.units >= 2 * read + 20:  # a loop stops here
+        elif may_end and hypothesis.units >= 2 * read + self._enough:  # a loop stops here
             logits[:] = -np.inf
             logits[END] = 0.0
         elif hypothesis.in_word == 0:

@@ -137,7 +137,13 @@ def _folders(models: list[str]) -> dict[str, Path | str]:
 def _loaded(folders: dict[str, Path | str], reading: str | None) -> dict[str, Translator]:
     from stacl import api
 
-    return {name: api.load(folder, reading=reading) for name, folder in folders.items()}
+    found = {name: api.load(folder, reading=reading) for name, folder in folders.items()}
+    for name, translator in found.items():
+        try:
+            _ = translator.policy  # a model may need a file of its maker's, which is not run unasked
+        except UserError as error:
+            raise UserError(f"{name}: {error}") from None
+    return found
 
 
 def _announcement(host: str, listener: socket.socket, settings: Settings, names: list[str]) -> str:

@@ -7,7 +7,8 @@ end of the source is one more unit, read after the last word, so over |x| words 
 * `decide(view)` is READ while fewer than wish(t) units were read and the source goes on, what happens live;
 * `schedule(|x|, |y|)` is min(wish, |x|), the paper's g(t), what people see and what is scored.
 
-One `wish` gives all three, so training and live cannot disagree.
+One `wish` gives all three, so training and live cannot disagree. A policy that overrides `decide` has the other two
+from going through it step by step.
 """
 
 from __future__ import annotations
@@ -17,9 +18,10 @@ import math
 import random
 import sys
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from enum import Enum
+from itertools import accumulate
 from pathlib import Path
 from typing import Any
 
@@ -44,7 +46,7 @@ class View:
 
 
 class Policy(ABC):
-    """A reading policy. A schedule policy defines `wish`; an adaptive one overrides `decide`."""
+    """A reading policy: it defines `wish`, or overrides `decide`."""
 
     reads_all = True  # False: it may end its output without having seen the end of the source
 
@@ -56,12 +58,15 @@ class Policy(ABC):
     @classmethod
     def parse(cls, arguments: list[str], options: dict[str, str], unit: str) -> Policy:
         """The policy written as `name:argument,option=value`; the base takes neither."""
-        refuse_rest(cls.__name__.lower(), arguments, options, ())
+        refuse_rest(cls.__module__.rpartition(".")[2], arguments, options, ())
         return cls(unit)
 
-    @abstractmethod
     def wish(self, t: int) -> float:
-        """Source units, the end counted as one, wanted before target unit t is decided. math.inf: all of it."""
+        """Source units, the end counted as one, wanted before target unit t is decided. math.inf: all of it.
+
+        Of a fraction the next whole number is read, and after a larger wish a smaller one changes nothing.
+        """
+        raise UserError(f"{type(self).__name__} defines neither wish(t) nor decide(view)")
 
     @abstractmethod
     def spec(self) -> str:
@@ -76,14 +81,14 @@ class Policy(ABC):
         return self
 
     def decide(self, view: View) -> Action:
-        """READ or WRITE, live. After the end of the source there is nothing left but to write."""
+        """READ or WRITE, live. Not asked after the end of the source: there is nothing left but to write."""
         if not view.ended and view.read < self.wish(view.written + 1):
             return Action.READ
         return Action.WRITE
 
     def visible(self, source_length: int, target_length: int) -> list[int]:
         """Units that the training mask shows at each step, the end counted: g(t) over the |x|+1 model units."""
-        return [_served(self.wish(t), source_length + 1) for t in range(1, target_length + 1)]
+        return self._served(source_length + 1, source_length + 1, target_length)
 
     def schedule(self, source_length: int, target_length: int) -> list[int]:
         """The paper's g(1) .. g(|y|), clipped to |x|.
@@ -93,7 +98,20 @@ class Policy(ABC):
         """
         if source_length < 0 or target_length < 0:
             raise UserError("lengths of source and target cannot be negative")
-        return [_served(self.wish(t), source_length) for t in range(1, target_length + 1)]
+        return self._served(source_length, source_length + 1, target_length)
+
+    def _served(self, most: int, units: int, target_length: int) -> list[int]:
+        """Units read before each step, at most `most`, of a source that has `units` of them."""
+        if type(self).decide is Policy.decide:
+            wishes = accumulate((self.wish(t) for t in range(1, target_length + 1)), max)
+            return [most if wish >= most else max(0, math.ceil(wish)) for wish in wishes]
+        reads: list[int] = []
+        read = 0
+        for written in range(target_length):
+            while read < units and self.decide(View(read, written, ended=False)) is Action.READ:
+                read += 1
+            reads.append(min(read, most))
+        return reads
 
     def outline(self) -> list[int]:
         """What tells a policy from one that had its name before: a file of one's own may have been edited."""
@@ -112,10 +130,6 @@ class Policy(ABC):
 
     def __hash__(self) -> int:
         return hash(str(self))
-
-
-def _served(wish: float, available: int) -> int:
-    return available if wish >= available else max(0, int(wish))
 
 
 def cut_off(schedule: Sequence[int], source_length: int) -> int:
@@ -196,6 +210,8 @@ def policy(spec: str | Policy | Callable[[int], Any] | Sequence[Any], unit: str 
         return _parse(spec.strip(), unit)
     if callable(spec):
         return OwnSchedule(spec, getattr(spec, "__name__", "own"), unit or "word")
+    if not isinstance(spec, Iterable):
+        raise UserError(f"a policy is written like wait-k:3, or is a function g(t) or a list, not {spec!r}")
     return OwnSchedule(spec, "own", unit or "word")
 
 
@@ -252,7 +268,8 @@ def _from_file(path: Path, name: str, unit: str | None) -> Policy:
     """`path/to/file.py:Name`, where Name is a function g(t), a list, a Policy, or a class of one."""
     name, _, rest = name.partition(",")
     _, options = _arguments(rest)
-    unit = _one_unit(options.pop("unit", None), unit)
+    said = options.pop("unit", None) or unit
+    unit = _one_unit(said, unit)
     refuse_rest(str(path), (), options, ())
     if not name:
         raise UserError(f"which policy of {path}? Write {path}:Name")
@@ -272,9 +289,12 @@ def _from_file(path: Path, name: str, unit: str | None) -> Policy:
         raise UserError(f"{path} has no {name!r}{suggest(name, public)}")
     found = getattr(module, name)
     if isinstance(found, type) and issubclass(found, Policy):
-        found = found(unit=unit)
+        try:
+            found = found(unit=unit)
+        except TypeError as error:
+            raise UserError(f"{path}:{name} cannot be made as {name}(unit={unit!r}): {error}") from None
     if isinstance(found, Policy):
-        return found
+        return policy(found, said)
     if callable(found) or isinstance(found, Sequence):
         return OwnSchedule(found, f"{path}:{name}", unit)
     raise UserError(f"{path}:{name} must be a function g(t), a list or a Policy, not {type(found).__name__}")
