@@ -19,6 +19,7 @@ from stacl.errors import UserError
 
 PAD, UNKNOWN, BEGIN, END = 0, 1, 2, 3
 SPACE = "\u2581"  # what SentencePiece writes for white space
+_LONGEST_REMEMBERED = 32  # characters of a word
 SMALLEST_SIZE = 300  # 256 bytes, the special pieces and a few letters
 
 
@@ -33,7 +34,7 @@ class Subwords:
         self._processor = _processor(model, name)
         self.pieces: list[str] = [self._processor.id_to_piece(i) for i in range(len(self))]
         self.ends_word = np.array([piece.endswith(SPACE) for piece in self.pieces])  # [V] True: the last of a word
-        self.encode_word = lru_cache(maxsize=200_000)(self._encode_word)
+        self._remembered = lru_cache(maxsize=200_000)(self._encode_word)
 
     @classmethod
     def load(cls, path: Path) -> Subwords:
@@ -79,6 +80,10 @@ class Subwords:
     def encode(self, words: Sequence[str]) -> list[int]:
         """The pieces of a sentence, without an end symbol."""
         return [piece for word in words for piece in self.encode_word(word)]
+
+    def encode_word(self, word: str) -> tuple[int, ...]:
+        # Words that people write come again; long nonsense would only fill the memory.
+        return self._remembered(word) if len(word) <= _LONGEST_REMEMBERED else self._encode_word(word)
 
     def _encode_word(self, word: str) -> tuple[int, ...]:
         return tuple(self._processor.encode(_safe(word)))

@@ -153,3 +153,10 @@ def test_a_vocabulary_that_does_not_fit_the_text():
     assert len(Subwords.train(SENTENCES, most)) == most
     with pytest.raises(UserError, match="could not learn"):
         Subwords.train([], 400)
+
+
+def test_long_nonsense_is_not_remembered():
+    subwords = Subwords.train(SENTENCES, SMALLEST_SIZE)
+    before = subwords._remembered.cache_info().currsize
+    assert subwords.encode_word("🦀" * 200) == subwords._encode_word("🦀" * 200)
+    assert subwords._remembered.cache_info().currsize == before

@@ -43,7 +43,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--policy",
         metavar="P",
-        help="for who names none (default: each model's own; k = 5 of a model for every k)",
+        help="for clients that name none; the page names its own (default: each model's; k = 5 of one for every k)",
     )
     parser.add_argument("--host", default="127.0.0.1", metavar="H", help="address to listen on (default 127.0.0.1)")
     parser.add_argument("--port", type=int, default=8765, metavar="P", help="port, 0 for any free one (default 8765)")

@@ -15,7 +15,7 @@ from stacl.trace import Trace
 if TYPE_CHECKING:
     from stacl.api import Translator
 
-_AHEAD = 4  # sentences of a session that wait; then the session waits for them
+_AHEAD = 32  # sentences of a session's tracks that wait; more go without
 _LONGEST = 100  # words: the work grows with the square of a sentence's length
 _CELLS = 20_000  # pieces heard times words said: the memory grows with it, and a word may be a thousand pieces
 
@@ -62,7 +62,7 @@ class Aligner:
 
     @property
     def busy(self) -> bool:
-        """Whether the session should rather wait before it ends another sentence."""
+        """Whether so many sentences wait already that one more would come too late to be of use."""
         return len(self._coming) + len(self._queue) >= _AHEAD
 
     def cancel(self) -> None:

@@ -119,7 +119,7 @@ class Hub:
             alone = session.listener is None
             if session.broken or (alone and now - session.alone_since > self.limits.resume_seconds):
                 self._forget(session)
-            elif not alone and now - session.touched > self.limits.idle_seconds:
+            elif not alone and now - session.touched > self.limits.idle_seconds and session.wind_up():
                 self._end_idle(session)
         for connection in list(self.connections):
             connection.check(now)
@@ -134,7 +134,7 @@ class Hub:
         """Take nothing more in, finish what is due, and send everybody home."""
         self.stopping = True
         deadline = time.monotonic() + self.limits.drain_seconds
-        while time.monotonic() < deadline and any(not connection.at_rest for connection in self.connections):
+        while time.monotonic() < deadline and (self.requests or any(not one.at_rest for one in self.connections)):
             await asyncio.sleep(0.02)
         for connection in list(self.connections):
             connection.refuse(Refusal("shutdown", "the server is shutting down; what was due has been said", True))

@@ -202,7 +202,7 @@ class Connection:
             else:
                 self._to_send.clear()
                 await self._to_send.wait()
-        await self._put(self._farewell.text())
+        await self._put(self._farewell.text(self._session.accepted if self._session else None))
         await self._close(self._farewell.close_code, self._farewell.code)
 
     def _next(self) -> str | None:

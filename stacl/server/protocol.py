@@ -31,9 +31,10 @@ class Refusal(Exception):  # noqa: N818 (it is told, more often than it is raise
     def made_fatal(self) -> Refusal:
         return Refusal(self.code, self.message, fatal=True)
 
-    def text(self) -> str:
+    def text(self, accepted: int | None = None) -> str:
+        """As JSON. A fatal one says which messages of the client were taken before: the others may be sent again."""
         content = {"type": "error", "code": self.code, "message": self.message, "fatal": self.fatal}
-        return json.dumps(content)
+        return json.dumps(content if accepted is None else content | {"accepted": accepted})
 
 
 @dataclass(frozen=True)

@@ -73,6 +73,7 @@ class Http(H11Protocol):
     """Requests, with an end to patience: who connects and does not ask is cut off."""
 
     _waiting: asyncio.TimerHandle | None = None
+    _unread = 0  # bytes of an answer that were not taken yet when the waiting began
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
@@ -88,7 +89,8 @@ class Http(H11Protocol):
 
     def on_response_complete(self) -> None:
         super().on_response_complete()
-        self._wait()
+        if self.cycle is None or self.cycle.response_complete:  # else the next request was there already
+            self._wait()
 
     def handle_websocket_upgrade(self, event: Any) -> None:
         self._stop_waiting()
@@ -100,7 +102,15 @@ class Http(H11Protocol):
 
     def _wait(self) -> None:
         self._stop_waiting()
-        self._waiting = self.loop.call_later(_limits(self).start_seconds, self.transport.abort)
+        self._unread = self.transport.get_write_buffer_size()
+        self._waiting = self.loop.call_later(_limits(self).start_seconds, self._tired)
+
+    def _tired(self) -> None:
+        """Who is still reading the last answer is not silent."""
+        if self.transport.get_write_buffer_size() < self._unread:
+            self._wait()
+        else:
+            self.transport.abort()
 
     def _stop_waiting(self) -> None:
         if self._waiting:

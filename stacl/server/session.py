@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from stacl.server.aligner import Aligner
 from stacl.server.events import Event, EventLog
 from stacl.server.interpreter import Interpreter, Order, Report
-from stacl.server.protocol import Change, Close, Command, Refusal
+from stacl.server.protocol import Change, Close, Command, End, Refusal
 from stacl.server.tracks import Tracks
 
 if TYPE_CHECKING:
@@ -57,7 +57,7 @@ class LiveSession:
         self.queued = 0  # the size of the orders that were taken and are not done yet
         self.finished = self.broken = False  # everything was said; the computing has failed
         self.touched = self.alone_since = time.monotonic()  # last heard or told something; last lost its client
-        self._closing = False
+        self._closing = self._wound_up = False
         self._limits, self._metrics, self._workers = limits, metrics, workers
         self._mailbox = mailbox
         self._aligner = Aligner(translator, background, self._tell, self._go_on) if align else None
@@ -72,12 +72,21 @@ class LiveSession:
         if isinstance(command, Change) and not 0 <= command.track < len(self.policies):
             last = len(self.policies) - 1
             raise Refusal("bad-message", f"there is no track {command.track}; they go from 0 to {last}")
-        self._closing = isinstance(command, Close)
+        self._closing, self._wound_up = isinstance(command, Close), False
         self.touched = time.monotonic()
         order = Order(command, arrived)
         self.queued += order.size
         self._interpreter.add(order)
         self._go_on()
+
+    def wind_up(self) -> bool:
+        """Whether everything was said. A sentence that was broken off is ended first."""
+        if not (self._closing or self._wound_up):
+            touched = self.touched
+            self.take(End(), time.perf_counter())
+            self.touched, self._wound_up = touched, True
+            return False
+        return self.at_rest
 
     def facts(self) -> dict[str, Any]:
         """What `started` and `resumed` tell."""

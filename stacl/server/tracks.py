@@ -27,7 +27,7 @@ class Pause(Enum):
     """Instead of an event."""
 
     REST = "a step is done that has nothing to say"
-    WAIT = "alignments must be finished first"
+    WAIT = "alignments must be finished first"  # only before the last word of all
 
 
 Step = Event | Pause
@@ -117,12 +117,11 @@ class Tracks:
         self._previous = item
         for track, session in enumerate(self._sessions):
             yield from self._say(track, session.hear(item), arrived)
+            yield Pause.REST  # a word may be a thousand pieces, and others want their turn
 
     def _end(self, arrived: float) -> Iterator[Step]:
         if not self._index:
             return
-        while self._aligner and self._aligner.busy:
-            yield Pause.WAIT
         for track, session in enumerate(self._sessions):
             yield from self._say(track, session.hear(SENTENCE_END), arrived)
             yield self._complete(track, session.traces.pop())
@@ -133,6 +132,8 @@ class Tracks:
         place = {"track": track, "segment": self._segment}
         if self._aligner is None:
             return Event.of("segment", place | segment_members(trace))
+        if self._aligner.busy:  # words do not wait for alignments: this sentence goes without
+            return Event.of("segment", place | segment_members(trace) | {"alignment": (None,) * len(trace.target)})
         self._aligner.add(Finished(place, trace))
         return Pause.REST
 

@@ -14,7 +14,7 @@ from stacl.server.limits import Limits
 from tests.browser import requires_browser
 from tests.conftest import ROOT
 from tests.helpers import GERMAN
-from tests.server.client import Client, alone
+from tests.server.client import Client
 
 PAGE = (ROOT / "docs" / "api.md").read_text(encoding="utf-8")
 
@@ -62,8 +62,8 @@ def test_the_curl_example(server):
     assert body
     found = httpx.post(f"{server.url}/translate", json=json.loads(body[1]))
     assert found.status_code == 200
-    words = [text for text, _, _ in alone(server.models["de-en"], "wait-k:3", "Ein Mann schläft.")[0]]
-    assert found.json()["translation"].split() == words
+    said = server.models["de-en"].translate("Ein Mann schläft.", "wait-k:3", beam=5, ahead=2)
+    assert found.json()["translation"] == said
 
 
 def test_every_message_of_the_client_is_as_the_page_says(server):

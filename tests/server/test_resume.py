@@ -159,6 +159,12 @@ def test_patience_ends(models):
             assert idle.ended() == (1008, "idle")
             assert time.monotonic() - began > 1.4
             assert "nothing was heard for 1.5 seconds" in idle.errors[-1]["message"]
+        with Client(running.live, policies=["full"]) as broken_off:
+            broken_off.text("Ein Mann schläft ")
+            assert broken_off.ended() == (1008, "idle")
+            assert [word for word, _, _ in broken_off.words()], "a sentence that nobody ended is said all the same"
+            assert broken_off.events[-1]["type"] == "segment"
+            assert broken_off.errors[-1]["accepted"] == 1
         with Client(running.live, begin=False) as silent:
             assert silent.ended() == (1008, "not-started")
         assert running.hub.sessions == {}

@@ -169,3 +169,18 @@ def test_pings_that_nobody_reads_the_answers_of(models):
         with pytest.raises(ConnectionError):
             flood.sendall(ping * 400_000)
         still_serves(running)
+
+
+def test_who_reads_slowly_gets_the_whole_answer(models):
+    """Longer than the patience with who says nothing: reading an answer is not saying nothing."""
+    with serving(models, start_seconds=0.5) as running:
+        running.hub.models |= {f"model {number}": models["de-en"] for number in range(40_000)}
+        with raw(running, buffer=4096) as reader:
+            reader.sendall(b"GET /models HTTP/1.1\r\nHost: localhost\r\n\r\n")
+            answer = b""
+            while more := reader.recv(16_384):
+                answer += more
+                time.sleep(0.005)
+        head, _, content = answer.partition(b"\r\n\r\n")
+        assert b"200 OK" in head
+        assert len(json.loads(content)["models"]) == 40_000 + len(models)

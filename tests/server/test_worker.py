@@ -138,3 +138,30 @@ def test_sessions_at_once_say_what_they_say_alone(server):
 
     with ThreadPoolExecutor(16) as threads:
         assert all(threads.map(speak, range(16), timeout=60))
+
+
+def test_words_do_not_wait_for_alignments(models):
+    """The thread behind the words has other things to do: sentences go without their alignments, words as ever."""
+    blocked = threading.Event()
+
+    class Long:
+        def turn(self, until: float) -> bool:
+            blocked.wait(20)
+            return False
+
+    with serving(models) as running:
+        running.hub.background.wake(Long())
+        policies = ["wait-k:1", "wait-k:2", "wait-k:3", "full"]
+        text = " ".join(GERMAN[:3]) + "\n"
+        with Client(running.live, policies=policies, align=True) as client:
+            for _ in range(5):  # 15 sentences on 4 tracks: more than may wait
+                client.text(text)
+            wanted = alone(models["de-en"], "full", text * 5)[0]
+            while len(client.words(3)) < len(wanted):
+                client.answer()
+            assert client.words(3) == wanted
+            blocked.set()
+            events = client.finish()
+    done = [event for event in events if event["type"] == "segment"]
+    assert len(done) == len({(event["track"], event["segment"]) for event in done}) == 4 * 15
+    assert any(not any(event["alignment"]) for event in done)

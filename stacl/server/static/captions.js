@@ -73,13 +73,14 @@ function paragraph(number) {
 async function ownSession(kind) {
   const found = await models();
   const model = found.find(({ name }) => name === parameters.get("model")) ?? found[0];
-  const policy = parameters.get("policy") ?? parameters.get("track") ?? model.policy;
+  // Without one the server takes the model's own, which may have a name that is not for clients to say.
+  const policy = parameters.get("policy") ?? parameters.get("track");
   const connection = new Connection(address("live", true), {
     ...on,
     state: captionState,
     error: (error) => tell(error.message),
   });
-  connection.start(() => ({ model: model.name, policies: [policy], segment: true }));
+  connection.start(() => ({ model: model.name, ...(policy && { policies: [policy] }), segment: true }));
   const send = (piece) => connection.send("text", { text: piece });
   if (kind === "type") listenToKeys(send, model);
   else listenToSpeech(send, model);

@@ -6,6 +6,7 @@ const PARTING = 2000; // milliseconds that a session has for its last words befo
 const FIRST_WAIT = 250; // milliseconds before the first new try; doubled each time
 const LONGEST_WAIT = 8000;
 const LONGEST_TEXT = 8000; // characters of one message: far below the server's 64 KiB, however they are encoded
+const SILENCE = 15000; // milliseconds without an answer to what was sent: a connection may be dead without anybody saying so
 const BYTES = 8; // more than any character takes in a message
 const LATER = ["full", "shutdown"]; // a server that says so may be asked again
 
@@ -30,6 +31,7 @@ export class Connection {
   #timer = null;
   #ended = null; // why not to try again: asleep or refused
   #lost = false; // the session cannot be resumed
+  #watch = null; // runs while an answer is awaited
   #parting = null; // runs while the last words of a session that was left are awaited
   #longest = LONGEST_TEXT; // what the server takes may be less
 
@@ -96,7 +98,11 @@ export class Connection {
     const socket = new WebSocket(this.#url);
     this.#socket = socket;
     socket.onopen = () => socket.send(JSON.stringify(this.#greeting()));
-    socket.onmessage = (event) => this.#socket === socket && this.#take(JSON.parse(event.data));
+    socket.onmessage = (event) => {
+      if (this.#socket !== socket) return;
+      this.#unwatch();
+      this.#take(JSON.parse(event.data));
+    };
     socket.onclose = () => this.#socket === socket && this.#dropped();
   }
 
@@ -155,9 +161,30 @@ export class Connection {
   #offer(entry) {
     entry.offered = true;
     this.#socket.send(JSON.stringify(entry.message));
+    this.#watch ??= setTimeout(() => this.#again(), SILENCE);
+  }
+
+  /** Half a word is not answered either: then resuming costs nothing but this. */
+  #again() {
+    this.#leave();
+    this.#connect();
+  }
+
+  #unwatch() {
+    clearTimeout(this.#watch);
+    this.#watch = null;
+  }
+
+  #leave() {
+    this.#unwatch();
+    this.#open = false;
+    const socket = this.#socket;
+    this.#socket = null; // its handlers look at this and keep still
+    socket?.close();
   }
 
   #failed(message) {
+    if (message.fatal && "accepted" in message) this.#untaken(message.accepted);
     // Who was silent for long has lost nothing but the session, and gets a new one with the next word.
     if (message.code === "idle") return this.#sleep();
     if (message.fatal && !this.#open) {
@@ -165,17 +192,23 @@ export class Connection {
       else if (!LATER.includes(message.code)) this.#ended = "refused";
     }
     this.#on.error(message);
+    if (message.fatal) this.#open = false; // what is said from now on waits
+  }
+
+  /** The session is over: what it did not take was not heard, and may be said again. */
+  #untaken(accepted) {
+    this.#outbox = this.#outbox.filter((entry) => entry.message.seq > accepted);
+    this.#outbox.forEach((entry) => (entry.offered = false));
   }
 
   #sleep() {
-    this.#forget([]);
+    this.#forget(this.#outbox.filter((entry) => !entry.offered));
     this.#open = false;
     this.#ended = "asleep";
   }
 
   #dropped() {
-    this.#socket = null;
-    this.#open = false;
+    this.#leave();
     if (this.#parting) return this.#next();
     if (this.#ended === "asleep" && this.#outbox.length) this.#ended = null; // woken while falling asleep
     if (this.#ended) return this.#on.state(this.#ended);
@@ -199,10 +232,7 @@ export class Connection {
     clearTimeout(this.#parting);
     clearTimeout(this.#timer);
     this.#parting = null;
-    this.#open = false;
-    const socket = this.#socket;
-    this.#socket = null; // its handlers look at this and keep still
-    socket?.close();
+    this.#leave();
     this.#forget(this.#outbox.filter((entry) => !entry.offered));
     this.#connect();
   }

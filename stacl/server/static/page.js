@@ -52,6 +52,8 @@ class Page {
     new TranscriptDialog(this);
     find("#connection").addEventListener("click", () => (this.model ? this.connection.retry() : this.connect()));
     new ResizeObserver(this.#redraw).observe(find("#stairs"));
+    // The transcript is in this tab and nowhere else.
+    addEventListener("beforeunload", (event) => this.sentences.list.length && event.preventDefault());
   }
 
   /** The policies of the tracks; the first is the reader's own. */

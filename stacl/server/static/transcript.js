@@ -67,14 +67,14 @@ function timed(found) {
   });
 }
 
-/** Two lines of about equal length, broken at a space. */
+/** Two lines of about equal length, broken at a space; after any sign where there are none, but not before a mark. */
 function folded(text) {
   if (text.length <= LONGEST_CUE / 2) return text;
   const middle = text.length / 2;
-  const spaces = [...text.matchAll(/ /g)].map((match) => match.index);
-  if (!spaces.length) return text;
-  const best = spaces.reduce((a, b) => (Math.abs(b - middle) < Math.abs(a - middle) ? b : a));
-  return `${text.slice(0, best)}\n${text.slice(best + 1)}`;
+  const places = [...text.matchAll(text.includes(" ") ? / /g : /(?<=[\p{L}\p{P}])(?=\p{L})/gu)].map((match) => match.index);
+  if (!places.length) return text;
+  const best = places.reduce((a, b) => (Math.abs(b - middle) < Math.abs(a - middle) ? b : a));
+  return `${text.slice(0, best)}\n${text.slice(best).trimStart()}`;
 }
 
 function clock(seconds, point) {

@@ -11,9 +11,11 @@ export class Typing {
     field.addEventListener("keydown", (event) => this.#key(event));
   }
 
-  /** Let go of the unfinished word too. */
+  /** Let go of the unfinished word too: what comes next is another. */
   flush() {
-    this.#release(this.field.value.length);
+    const rest = this.field.value.length;
+    this.#release(rest);
+    if (rest && this.spaced()) this.send(" ");
   }
 
   #take() {

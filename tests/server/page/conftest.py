@@ -96,6 +96,7 @@ class Visitor:
                 other.close()
 
     def _watched(self, page):
+        page.on("dialog", lambda question: question.accept())  # "Leave the page?"
         page.on("pageerror", lambda error: self.problems.append(str(error)))
         page.on("console", lambda message: message.type == "error" and self.problems.append(message.text))
         return page

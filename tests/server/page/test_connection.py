@@ -6,6 +6,7 @@ import json
 from collections.abc import Callable
 from typing import Any
 
+import pytest
 from playwright.sync_api import expect
 
 from stacl.server.settings import Settings
@@ -219,6 +220,59 @@ def test_all_that_is_said_before_the_server_answers_is_sent_in_messages_that_it_
     assert "".join(message["text"] for message in sent) == "".join(f"w{i} " for i in range(5000)) + "x" * 300
     assert [message["seq"] for message in sent] == list(range(1, len(sent) + 1))
     assert max(len(message["text"]) for message in sent) <= 128
+
+
+WHAT_WAS_NOT_TAKEN = """async (code) => {
+  const { Connection } = await import("/connection.js");
+  const sessions = [];
+  let last;
+  globalThis.WebSocket = class {
+    constructor() { last = this; sessions.push([]); setTimeout(() => this.onopen()); }
+    send(text) { sessions.at(-1).push(JSON.parse(text)); }
+    close() {}
+  };
+  const answer = (message) => last.onmessage({ data: JSON.stringify(message) });
+  const begin = () => answer({ type: "started", session: "s", limits: { message_bytes: 1024 } });
+  const nothing = () => {};
+  const on = { state: nothing, started: nothing, message: nothing, error: nothing };
+  const connection = new Connection(new URL(location), on);
+  const turn = () => new Promise((done) => setTimeout(done, 600));
+  connection.start(() => ({}));
+  await turn();
+  begin();
+  for (const word of ["taken ", "lost? "]) connection.send("text", { text: word });
+  answer({ type: "error", code, fatal: true, message: "", accepted: 1 });
+  connection.send("text", { text: "after " });
+  last.onclose();
+  await turn();
+  if (code !== "idle") {
+    answer({ type: "error", code: "unknown-session", fatal: true, message: "" });
+    last.onclose();
+    await turn();
+    await turn();
+  }
+  begin();
+  return sessions.map((sent) => sent.filter(({ type }) => type === "text").map(({ text }) => text).join(""));
+}"""
+
+
+@pytest.mark.parametrize("code", ["shutdown", "idle"])
+def test_what_a_session_did_not_take_goes_into_the_next(visit, code):
+    first, *_, last = connected(visit(prepare=scripted())).evaluate(WHAT_WAS_NOT_TAKEN, code)
+    assert first == "taken lost? "
+    assert last == "lost? after "
+
+
+def test_an_answer_that_does_not_come(visit):
+    """A connection may be dead without anybody saying so."""
+    sent: list[dict[str, Any]] = []
+    page = visit(prepare=lambda page: (page.clock.install(), scripted(sent=sent)(page)))
+    eventually(page, lambda: [message["type"] for message in sent] == ["start"])
+    page.clock.run_for(60_000)  # nothing said, nothing awaited
+    enter(page, "Ein ")
+    eventually(page, lambda: [message["type"] for message in sent] == ["start", "text"])
+    page.clock.run_for(16_000)
+    eventually(page, lambda: sent[-1:] == [{"type": "resume", "session": "s", "received": 0}])
 
 
 def test_a_session_that_is_left_says_its_last_words(visit):
