@@ -3,9 +3,11 @@ PYTHON ?= python3
 BIN := .venv/bin
 EXTRAS := train,fast,export,plot,serve,dev
 
+INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint requirements.txt --editable
+
 .PHONY: demo test quick check format docs wheel clean
 
-demo: .venv/.installed
+demo: .venv/.serve
 	@$(BIN)/python examples/demo.py
 
 test: .venv/.installed check
@@ -30,9 +32,15 @@ docs: .venv/.installed
 wheel: .venv/.installed
 	$(BIN)/python -m build --wheel
 
-.venv/.installed: pyproject.toml requirements.txt
+# To translate and to serve takes a fraction of what training takes.
+.venv/.serve: pyproject.toml requirements.txt
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "stacl needs Python 3.11; name one: make PYTHON=python3.11")'
 	$(PYTHON) -m venv .venv
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint requirements.txt --editable ".[$(EXTRAS)]"
+	$(INSTALL) ".[serve]"
+	@touch $@
+
+.venv/.installed: .venv/.serve
+	$(INSTALL) ".[$(EXTRAS)]"
 	@touch $@
 
 clean:

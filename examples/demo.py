@@ -7,6 +7,8 @@ moment: k = 1 follows one word behind, k = 3 three words, and so on. Nothing tha
 from __future__ import annotations
 
 import argparse
+import shutil
+import signal
 import sys
 import textwrap
 import time
@@ -18,6 +20,7 @@ from stacl.view import columns
 LATENCIES = (1, 3, 7)
 PACE = 0.3  # seconds a word: a brisk speaker
 WIDTHS = (16, 24, 24, 32)
+NARROW = (14, 16, 20, 26)  # for a window of 80 columns
 SENTENCES = {
     "captions-de-en": [
         "Eine Frau in einem gelben Kleid tanzt mit ihren Freunden auf der Straße.",
@@ -45,10 +48,12 @@ def interpret(translator: stacl.Translator, sentence: str, pace: float) -> None:
 
 def row(*cells: str, style: str = "") -> None:
     """One line of time; what does not fit into a column goes on below it."""
-    wrapped = [textwrap.wrap(cell, width - 2) or [""] for cell, width in zip(cells, WIDTHS, strict=True)]
+    narrow = sys.stdout.isatty() and shutil.get_terminal_size().columns < 2 + sum(WIDTHS)
+    widths = NARROW if narrow else WIDTHS
+    wrapped = [textwrap.wrap(cell, width - 2) or [""] for cell, width in zip(cells, widths, strict=True)]
     for number in range(max(map(len, wrapped))):
         parts = [lines[number] if number < len(lines) else "" for lines in wrapped]
-        line = "".join(part + " " * (width - columns(part)) for part, width in zip(parts, WIDTHS, strict=True))
+        line = "".join(part + " " * (width - columns(part)) for part, width in zip(parts, widths, strict=True))
         coloured = style and sys.stdout.isatty()
         print(f"  {style}{line.rstrip()}\x1b[0m" if coloured else f"  {line}".rstrip(), flush=True)
 
@@ -65,6 +70,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--pace", type=float, default=PACE, metavar="SECONDS", help=f"between two words ({PACE})")
     pace = parser.parse_args().pace
+    sys.stdout.reconfigure(encoding="utf-8")  # type: ignore[union-attr]
     for name, sentences in SENTENCES.items():
         translator = stacl.load(name)
         print(f"{name}: {pretrained.summary(name)}\n")
@@ -74,4 +80,7 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    try:
+        main()
+    except KeyboardInterrupt:
+        sys.exit(128 + signal.SIGINT)

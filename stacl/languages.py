@@ -269,15 +269,6 @@ class _ChineseSplitter:
         return words
 
 
-def runs_together(text: str) -> bool:
-    """Whether it is in a script without spaces between words, and longer than a sign.
-
-    >>> runs_together("两个孩子"), runs_together("children")
-    (True, False)
-    """
-    return len(_WITHOUT_SPACE.findall(text)) > 1
-
-
 def _cut_han(run: str, complete: bool) -> tuple[list[str], str]:
     """The words of a Han run that are settled, and the rest; a complete run leaves none."""
     cut = _jieba()

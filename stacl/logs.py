@@ -256,6 +256,12 @@ def _counts_words(instance: dict[str, Any]) -> bool:
     return isinstance(source, str) and len(source.split()) == instance["source_length"]
 
 
+def _rw_line(number: int, trace: Trace) -> str:
+    if not (trace.source_length or trace.delays):
+        raise UserError(f"sentence {number + 1} is empty: a log of R and W has no line for it")
+    return " ".join(trace.actions())
+
+
 def _simuleval_line(number: int, trace: Trace) -> str:
     if trace.delays and not trace.target:
         raise UserError(f"sentence {number + 1} is only a path: SimulEval's format needs its words")
@@ -282,7 +288,7 @@ READERS: dict[str, Callable[[], Callable[[bytes, str], Trace]]] = {
     "simuleval": lambda: _SimulEval().parse,
 }
 WRITERS: dict[str, Callable[[int, Trace], str]] = {
-    "rw": lambda number, trace: " ".join(trace.actions()),
+    "rw": _rw_line,
     "trace": lambda number, trace: trace.to_json(),
     "simuleval": _simuleval_line,
 }

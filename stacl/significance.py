@@ -84,21 +84,26 @@ def paired_p_value(
     def mean(sum_and_weight: np.ndarray) -> float:
         return float(sum_and_weight[0] / sum_and_weight[1]) if sum_and_weight[1] else 0.0
 
-    return _share_of_swaps(sums[0], sums[1], mean, samples)
+    # What is summed may be large where the means are small: rounding is measured against it.
+    scale = (np.abs(sums[0]) + np.abs(sums[1])).sum(0)
+    return _share_of_swaps(sums[0], sums[1], mean, 1e-9 * mean(scale), samples)
 
 
 def _share_of_swaps(
-    ours: np.ndarray, theirs: np.ndarray, score: Callable[[np.ndarray], float], samples: int = TRIALS
+    ours: np.ndarray,
+    theirs: np.ndarray,
+    score: Callable[[np.ndarray], float],
+    rounding: float,
+    samples: int = TRIALS,
 ) -> float:
     """Riezler and Maxwell 2005: if the systems were alike, what each made of a sentence could be swapped. The p-value
     is the share of random swaps with a difference of the two scores at least as large as the real one.
 
-    `ours` and `theirs` are [sentences, numbers]; `score` takes the sum over the sentences.
+    `ours` and `theirs` are [sentences, numbers]; `score` takes the sum over the sentences. Sums of the same numbers in
+    another order may differ by `rounding`; that is no evidence.
     """
     total = ours.sum(0) + theirs.sum(0)
-    real = abs(score(ours.sum(0)) - score(theirs.sum(0)))
-    # Sums of the same numbers in another order may differ in the last bits; that is no evidence.
-    least = real - 1e-9 * (abs(score(ours.sum(0))) + abs(score(theirs.sum(0))))
+    least = abs(score(ours.sum(0)) - score(theirs.sum(0))) - rounding
     random = np.random.default_rng(SEED)
     extreme = 0
     for _ in range(samples):
@@ -140,5 +145,5 @@ def paired_quality(
         def score(sums: np.ndarray, metric: Any = metric) -> float:
             return float(metric._compute_score_from_stats(sums.tolist()).score)
 
-        found[name] = _share_of_swaps(counts[0], counts[1], score)
+        found[name] = _share_of_swaps(counts[0], counts[1], score, rounding=1e-9)
     return found

@@ -10,7 +10,8 @@ from typing import TextIO
 
 from stacl.languages import Language
 
-SHOWN_WORDS = 400
+SHOWN_WORDS = 5000  # of a line: one without an end does not fill the memory
+_LEAST_TEXT = 20  # columns, before the lag is shown beside it
 _DIM, _PLAIN, _BOLD = "\x1b[2m", "\x1b[0m", "\x1b[1m"
 
 
@@ -55,7 +56,6 @@ class TerminalView:
         self._clear()
 
     def _clear(self) -> None:
-        # More than a line of a terminal can show: a source without line ends does not fill the memory.
         self._heard: deque[str] = deque(maxlen=SHOWN_WORDS)
         self._said: deque[str] = deque(maxlen=SHOWN_WORDS)
         self._lag = 0
@@ -94,14 +94,17 @@ class TerminalView:
         self._clear()
 
     def _draw(self, finished: bool = False) -> None:
-        width = max(20, shutil.get_terminal_size().columns - 1)
+        width = max(1, shutil.get_terminal_size().columns - 1)
         source = self._source.join([*self._heard, self._typing] if self._typing else self._heard)
-        lag = self._lag
-        note = "" if finished or lag <= 0 else f"  {lag} word{'s' if lag != 1 else ''} behind"
+        target, note = self._target.join(self._said), ""
+        if not finished:  # else all of it stays, on as many lines as it takes
+            if self._lag > 0:
+                note = f"  {self._lag} word{'s' if self._lag != 1 else ''} behind"
+            if width - len(note) < _LEAST_TEXT:
+                note = ""
+            source, target = tail(source, width), tail(target, width - len(note))
         back = "\x1b[1A\r" if self._drawn else ""
-        above = f"{_DIM}{tail(source, width)}{_PLAIN}"
-        below = f"{_BOLD}{tail(self._target.join(self._said), width - len(note))}{_PLAIN}{_DIM}{note}{_PLAIN}"
-        self._out.write(f"{back}\x1b[2K{above}\n\x1b[2K{below}")
+        self._out.write(f"{back}\x1b[J{_DIM}{source}{_PLAIN}\n{_BOLD}{target}{_PLAIN}{_DIM}{note}{_PLAIN}")
         self._out.flush()
         self._drawn = True
 

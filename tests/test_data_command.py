@@ -61,6 +61,9 @@ def test_prepared_files_are_aligned_and_filtered(capsys: pytest.CaptureFixture[s
     assert (out_folder / "train.en").read_text(encoding="utf-8") == "A man is sleeping.\nYes.\n"
     assert "kept 2 of 4 pairs" in out
     assert "dropped 1: a side is empty" in out
+    code, _, err = run(capsys, own, "--out", str(out_folder))
+    assert (code, "train.de is there already; name another folder with --out" in err) == (2, True)
+    out_folder = tmp_path / "again"
     run(capsys, own, "--out", str(out_folder), "--duplicates", "--longest", "2")
     assert (out_folder / "train.de").read_text(encoding="utf-8") == "Ja.\nJa.\n"
     assert sorted(path.name for path in out_folder.iterdir()) == ["train.de", "train.en"]

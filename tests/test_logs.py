@@ -221,4 +221,6 @@ def test_what_cannot_be_written(tmp_path: Path) -> None:
         logs.write([Trace(1, (1,))], tmp_path / "out.log", "simuleval")
     with pytest.raises(UserError, match="sentence 1 holds half a character"):
         logs.write([Trace(1, (1,), target=("\ud83d",))], tmp_path / "out.jsonl", "trace")
+    with pytest.raises(UserError, match="sentence 1 is empty: a log of R and W has no line for it"):
+        logs.write([Trace(0, ())], tmp_path / "out.rw", "rw")
     assert not list(tmp_path.iterdir())

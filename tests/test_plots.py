@@ -242,3 +242,45 @@ def test_colours_differ_in_grey() -> None:
 def test_commands_without_a_picture_import_no_matplotlib() -> None:
     program = "import sys, stacl.__main__ as m; m.build_parser(); sys.exit('matplotlib' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", program]).returncode == 0
+
+
+def test_dollars_and_scripts_without_a_font(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    trace = Trace(2, (1, 2), source=("a", "b"), target=("${a}_${b}", "สวัสดี"))
+    logs.write([trace], "odd.jsonl", "trace")
+    assert main(["plot", "path", "odd.jsonl", "--out", "odd.png"]) == 0
+    assert "no font has 'ส', it is drawn as a box" in capsys.readouterr().err
+
+
+def test_speech_has_milliseconds(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    logs.write([Trace(3200, (1000, 3200), target=("a", "b"), unit="ms")], "speech.jsonl", "trace")
+    assert main(["plot", "path", "speech.jsonl", "--out", "speech.png"]) == 2
+    assert "is a log of speech" in capsys.readouterr().err
+    curves = {"s": [tradeoff.Point({"AL": 900.0, "BLEU": 20.0}, {}, unit="ms")]}
+    (axes,) = tradeoff.draw(curves, ["AL"], "BLEU").axes
+    assert axes.get_xlabel() == "AL  (ms)"
+
+
+def test_a_tail_with_hyphens_is_folded() -> None:
+    words = [
+        "A",
+        "man",
+        "and",
+        "a",
+        "kid",
+        "are",
+        "with",
+        "a",
+        "well-known",
+        "friend",
+        "and",
+        "then",
+        "they",
+        "came",
+        "home",
+        "to",
+        "the",
+        "house",
+        "again",
+    ]
+    trace = Trace(1, (1,) * len(words), source=("x",), target=tuple(words))
+    assert len(example.columns(trace, set())[-1]) == 3

@@ -291,9 +291,9 @@ def terminal(run: Path, *options: object) -> Iterator[tuple[Process, int]]:
 
 def frames(text: str) -> list[tuple[str, str]]:
     """The two lines as they were drawn, again and again: (source, translation)."""
-    _, *rows = text.split("\x1b[2K")
-    plain = [re.sub(r"\x1b\[[0-9;]*[A-Za-z]|[\r\n]", "", row) for row in rows]
-    return list(zip(plain[::2], plain[1::2], strict=False))
+    _, *drawn = text.split("\x1b[J")
+    plain = [re.sub(r"\x1b\[[0-9;]*[A-Za-z]|\r", "", one).partition("\n") for one in drawn]
+    return [(above, below.rstrip("\n")) for above, _, below in plain]
 
 
 def test_on_a_terminal_two_lines_follow_the_keys(copy_run):
@@ -304,7 +304,8 @@ def test_on_a_terminal_two_lines_follow_the_keys(copy_run):
         live.hear_until("Ctrl-D ends")
         live.hear_until(f"{first[:2]}\x1b")
         assert frames(live.text())[-1] == (first[:2], "")
-        live.tell(first[2:] + "x\x7f\x1b[D\udcff\x7f ")  # a slip, an arrow key, a broken byte: mended
+        # Slips, Ctrl-W, a bell, an arrow key, a broken byte: all mended.
+        live.tell(f"{first[2:]}wrong\x17\x07{first}x\x7f\x1b[D\udcff\x7f ")
         live.hear_until(rf"\x1b\[1m{first}")
         assert frames(live.text())[-1] == (first, first)
         live.tell(second + " ")
@@ -316,6 +317,21 @@ def test_on_a_terminal_two_lines_follow_the_keys(copy_run):
         live.tell("\x04")
         assert live.process.wait(PATIENCE) == 0
         assert termios.tcgetattr(theirs) == before
+
+
+def test_a_finished_line_stays_whole_and_a_narrow_window_is_kept_to(monkeypatch):
+    out = io.StringIO()
+    view = TerminalView(language("de"), language("en"), out)
+    words = [f"word{number}" for number in range(40)]
+    for columns in (30, 12):
+        monkeypatch.setenv("COLUMNS", str(columns))
+        for word in words:
+            view.heard(word)
+            view.said(word)
+            view.behind(3)
+        assert max(map(len, frames(out.getvalue())[-1])) < columns
+        view.end()
+        assert frames(out.getvalue())[-1] == (" ".join(words), " ".join(words))
 
 
 def test_letters_that_make_no_word_yet_are_seen():

@@ -163,6 +163,9 @@ def _write(
     source, target = languages
     second = f"target.{target.code}" if source == target else target.code
     paths = [out / f"{split}.{source.code}", out / f"{split}.{second}"]
+    for path in paths:
+        if path.exists():
+            raise UserError(f"{path} is there already; name another folder with --out")
     try:
         out.mkdir(parents=True, exist_ok=True)
         with ExitStack() as stack:

@@ -20,6 +20,7 @@ import signal
 import stat
 import sys
 import time
+import unicodedata
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
     from stacl.view import PlainView, TerminalView
 
 _ERASE = ("\x7f", "\x08")
+_ERASE_WORD = ("\x17", "\x15")  # Ctrl-W, and Ctrl-U: more than the word cannot be taken back
 _FUNCTION_KEYS = re.compile(r"\x1b(?:\[[0-9;]*[@-~]|O.|)")  # arrows and the like: escape sequences
 _SLOWEST = 3600.0
 
@@ -258,6 +260,11 @@ def _typed(view: PlainView | TerminalView, spaced: bool, stop: _Stop) -> Iterato
                 if key == "\x04":
                     yield word.encode()
                     return
+                if key in _ERASE_WORD and spaced:
+                    word = ""
+                    view.typing(word)
+                if unicodedata.category(key) == "Cc" and key not in _ERASE and not key.isspace():
+                    continue
                 if not spaced:
                     if key not in _ERASE:
                         view.typed("" if key == "\n" else key)

@@ -7,6 +7,7 @@ the sentences.
 
 from __future__ import annotations
 
+import re
 from array import array
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -15,10 +16,11 @@ from typing import Any
 
 from stacl import plugins
 from stacl.errors import UserError
-from stacl.languages import runs_together
 from stacl.metrics._means import Means, Row
 from stacl.metrics.base import Metric, Quality, QualityMetric
 from stacl.trace import Trace
+
+_WITHOUT_SPACES = re.compile("[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff]{2}")  # Chinese and Japanese
 
 
 @dataclass(frozen=True)
@@ -55,7 +57,7 @@ def reference_length(reference: str, unit: str, split: Callable[[str], list[str]
     if unit == "piece":
         return None
     words = split(reference)
-    if unit == "word" and len(words) == 1 and runs_together(reference):
+    if unit == "word" and split is str.split and len(words) == 1 and _WITHOUT_SPACES.search(reference):
         return None  # nobody has said where its words end
     return sum(map(len, words)) if unit == "char" else len(words)
 
@@ -99,10 +101,9 @@ def measure(
         if texts is None:
             texts = _Texts(_quality_metrics(tokenize, comet) if lines else [], keep)
         trace = trace.in_unit(unit) if unit else trace
-        if lines and not texts.metrics:
-            raise UserError(f"sentence {number + 1} has a reference and those before it have none; give --reference")
-        if texts.metrics and not lines and trace.source_length:
-            raise UserError(f"sentence {number + 1} has no reference and those before it have one; give --reference")
+        if bool(lines) != bool(texts.metrics) and (lines or trace.source_length):  # an empty line needs none
+            has, have = ("a reference", "none") if lines else ("no reference", "one")
+            raise UserError(f"sentence {number + 1} has {has} and those before it have {have}; give --reference")
         length = reference_length(lines[0] if lines else "", trace.unit, split) if texts.metrics else None
         row = means.add(trace, length, bool(on_sentence))
         given = None if hypotheses is None else hypotheses[number]
@@ -116,10 +117,11 @@ def measure(
         scores[name], signatures[name] = result.score, result.signature
         if result.spread is not None:
             intervals[name] = (result.score - result.spread, result.score + result.spread)
-    wordless = texts.wordless if texts.metrics else 0
-    report = Report(scores, signatures, means.sentences, means.unit, intervals, wordless)
-    if not keep:
-        return report
+    report = Report(scores, signatures, means.sentences, means.unit, intervals, texts.wordless)
+    return _with_sentences(report, means, texts) if keep else report
+
+
+def _with_sentences(report: Report, means: Means, texts: _Texts) -> Report:
     return replace(
         report,
         values=means.kept(),
@@ -137,7 +139,7 @@ class _Texts:
         self.hypotheses: list[str] = []
         self.sources: list[str] = []
         self.references: list[tuple[str, ...]] = []
-        self.wordless = 0  # the number of the first sentence whose output is known only as a path
+        self.wordless = 0  # the number of the first sentence whose output should be judged and is only a path
 
     def add(self, trace: Trace, references: tuple[str, ...], given: str | None, want_row: bool) -> Row:
         """Take in one sentence; its scores, if they are wanted."""
@@ -149,7 +151,8 @@ class _Texts:
         # A log that carries references may lack that of an empty line: it is empty then.
         self.references.append(references or ("",) * bool(self.metrics))
         wordless = bool(trace.delays) and not text and given is None
-        self.wordless = self.wordless or wordless * len(self.hypotheses)
+        if wordless and self.metrics:
+            self.wordless = self.wordless or len(self.hypotheses)
         if not want_row or wordless:
             return {}
         return {metric.name: metric.sentence(text, self.references[-1]) for metric in self.metrics}

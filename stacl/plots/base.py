@@ -6,7 +6,7 @@ import logging
 import re
 import sys
 import warnings
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -128,10 +128,12 @@ def prepare(texts: Iterable[str], font: str | None = None) -> None:
             )
         else:
             families.append(wide)
+    _report_missing(texts, families)
     matplotlib.rcParams.update(
         {
             "font.family": families,
             "font.size": 10,
+            "text.parse_math": False,  # "US$5-US$10" is no formula
             "axes.spines.top": False,
             "axes.spines.right": False,
             "svg.fonttype": "path",  # outlines: the picture looks the same where the font is not installed
@@ -140,6 +142,18 @@ def prepare(texts: Iterable[str], font: str | None = None) -> None:
             "savefig.dpi": 200,
         }
     )
+
+
+def _report_missing(texts: Iterable[str], families: Sequence[str]) -> None:
+    """The first character that no font has, Chinese ones excepted, of which more is said."""
+    from matplotlib import font_manager
+
+    fonts = [font_manager.get_font(font_manager.findfont(family)) for family in families]
+    for character in dict.fromkeys("".join(texts)):
+        known = character.isspace() or _is_wide(character) or any(font.get_char_index(ord(character)) for font in fonts)
+        if not known:
+            print(f"stacl plot: no font has {character!r}, it is drawn as a box; give one with --font", file=sys.stderr)
+            return
 
 
 def find_cjk_font() -> str | None:

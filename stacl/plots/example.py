@@ -91,7 +91,9 @@ def columns(trace: Trace, early: set[int]) -> list[list[Cell]]:
 def _folded(words: list[tuple[str, bool]]) -> list[Cell]:
     lines: list[Cell] = []
     taken = 0
-    for line in textwrap.wrap(" ".join(word for word, _ in words), TAIL_LETTERS, break_long_words=False):
+    for line in textwrap.wrap(
+        " ".join(word for word, _ in words), TAIL_LETTERS, break_long_words=False, break_on_hyphens=False
+    ):
         count = len(line.split())
         lines.append(Cell(tuple(words[taken : taken + count])))
         taken += count

@@ -12,6 +12,7 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING, Any
 
+from stacl.errors import UserError
 from stacl.metrics import latency
 from stacl.plots import base
 from stacl.trace import Trace
@@ -28,6 +29,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def picture(args: argparse.Namespace) -> Figure:
     trace = base.pick(args.file, args.sentence, args.source)
+    if trace.unit == "ms":
+        raise UserError(f"{args.file} is a log of speech: it has no source words to draw a path over")
     links: base.Links = frozenset()
     if args.alignment:
         links = base.read_links(args.alignment, args.sentence, args.one_based, trace)

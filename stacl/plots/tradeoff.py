@@ -23,7 +23,11 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-UNITS = dict.fromkeys(("AP", "AP_ref", "AP_CA"), "share of the source") | {"RTF": "ratio"}
+UNITS = dict.fromkeys(("AP", "AP_ref", "AP_CA"), "share of the source") | {
+    "RTF": "ratio",
+    "NE": "share of the output",
+    "ms_per_word": "ms",
+}
 
 
 @dataclass(frozen=True)
@@ -33,6 +37,7 @@ class Point:
     scores: dict[str, float | None]
     intervals: dict[str, list[float]]
     note: str = ""  # what stands beside the point: its k, or whatever its policy has after the colon
+    unit: str = ""  # that its latency counts
 
     def value(self, score: str) -> float:
         """NaN where the system has no such score."""
@@ -54,6 +59,9 @@ def picture(args: argparse.Namespace) -> Figure:
     for argument in args.systems:
         for name, points in read_curves(argument).items():
             curves.setdefault(name, []).extend(points)
+    units = {point.unit for points in curves.values() for point in points if point.unit}
+    if "ms" in units and len(units) > 1:
+        raise UserError("some of these count latency in ms and some in words: they do not belong into one picture")
     for score in [*args.x, args.y]:
         known = {name for points in curves.values() for point in points for name in point.scores}
         if score not in known:
@@ -68,13 +76,12 @@ def read_curves(argument: str) -> Curves:
     curves: Curves = {}
     paths = files.split(",")
     results = [(path, found) for path in paths for found in _objects(path)]
-    units = {found["unit"] for _, found in results if found.get("unit")}
-    if len(units) > 1:
-        raise UserError(f"{argument}: one curve cannot count latency in {' and '.join(sorted(units))}")
     several = len({found.get("set") for _, found in results}) > 1
     for path, found in results:
         family, _, setting = str(found.get("policy") or "").partition(":")
-        point = Point(found["scores"], found.get("intervals") or {}, setting.partition(",")[0])
+        point = Point(
+            found["scores"], found.get("intervals") or {}, setting.partition(",")[0], str(found.get("unit") or "")
+        )
         label = family or (Path(path).stem if len(paths) == 1 or not mark else "")
         if several:
             label = ", ".join(filter(None, (label, str(found.get("set") or "own files"))))
@@ -82,6 +89,11 @@ def read_curves(argument: str) -> Curves:
     if not mark:
         return curves
     return {name if len(curves) == 1 else f"{name}, {family}": points for family, points in curves.items()}
+
+
+def _unit(latency: str, curves: Curves) -> str:
+    speech = any(point.unit == "ms" for points in curves.values() for point in points)
+    return UNITS.get(latency, "ms" if speech or latency.endswith("_CA") else "source units")
 
 
 def _objects(path: str) -> list[dict[str, Any]]:
@@ -110,7 +122,7 @@ def draw(curves: Curves, latencies: list[str], quality: str, title: str | None =
                 _at_the_edge(axes, points[0], latency, quality, number)
             else:
                 _curve(axes, points, latency, quality, number)
-        axes.set_xlabel(f"{latency}  ({UNITS.get(latency, 'ms' if latency.endswith('_CA') else 'source units')})")
+        axes.set_xlabel(f"{latency}  ({_unit(latency, curves)})")
         axes.grid(color="#DDDDDD", linewidth=0.6)
         axes.set_axisbelow(True)
         axes.margins(0.1)

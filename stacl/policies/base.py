@@ -13,10 +13,8 @@ from going through it step by step.
 
 from __future__ import annotations
 
-import importlib.util
 import math
 import random
-import sys
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
@@ -144,54 +142,6 @@ def cut_off(schedule: Sequence[int], source_length: int) -> int:
     return len(schedule)
 
 
-class OwnSchedule(Policy):
-    """A user's own g(t), from a function or a list. After a list's last entry the whole source is read."""
-
-    def __init__(self, g: Callable[[int], Any] | Sequence[Any], name: str, unit: str = "word") -> None:
-        super().__init__(unit)
-        self.name = name
-        self._g = g if callable(g) else _from_list(list(g))
-        self._known: list[float] = [0]  # wishes by t, checked as they come; entry 0 stands for "before the first"
-
-    def wish(self, t: int) -> float:
-        known = self._known
-        if len(known) <= t:
-            known = known.copy()  # threads share a policy: they see a whole list, or the one before
-            for step in range(len(known), t + 1):
-                known.append(_checked(self._asked(step), step, known[-1], self.name))
-            self._known = known
-        return known[t]
-
-    def _asked(self, step: int) -> Any:
-        try:
-            return self._g(step)
-        except Exception as error:
-            raise UserError(f"{self.name}: g({step}) fails: {type(error).__name__}: {error}") from error
-
-    def spec(self) -> str:
-        return self.name
-
-
-def _from_list(values: list[Any]) -> Callable[[int], Any]:
-    if not values:
-        raise UserError("a policy given as a list needs at least one entry: g(1)")
-    for step, value in enumerate(values, start=1):
-        _checked(value, step, values[step - 2] if step > 1 else 0, f"list {values}")
-    return lambda t: values[t - 1] if t <= len(values) else math.inf
-
-
-def _checked(value: Any, step: int, before: float, name: str) -> float:
-    """g(t) as a number, or what is wrong with it."""
-    whole = isinstance(value, int) or (hasattr(value, "__index__") and not isinstance(value, str))
-    if isinstance(value, bool) or not (whole or value == math.inf or (isinstance(value, float) and value.is_integer())):
-        raise UserError(f"{name}: g({step}) must be a whole number or inf, not {value!r}")
-    if value < 0:
-        raise UserError(f"{name}: g({step}) = {value} is negative; a policy cannot read less than nothing")
-    if value < before:
-        raise UserError(f"{name}: g({step}) = {value} after {before}; a policy cannot unread what it has read")
-    return math.inf if value == math.inf else int(value)
-
-
 def policy(spec: str | Policy | Callable[[int], Any] | Sequence[Any], unit: str | None = None) -> Policy:
     """A policy from how it is written, from a function g(t), or from a list of g(1), g(2), ...
 
@@ -208,6 +158,8 @@ def policy(spec: str | Policy | Callable[[int], Any] | Sequence[Any], unit: str 
         return spec
     if isinstance(spec, str):
         return _parse(spec.strip(), unit)
+    from stacl.policies._own import OwnSchedule
+
     if callable(spec):
         return OwnSchedule(spec, getattr(spec, "__name__", "own"), unit or "word")
     if not isinstance(spec, Iterable):
@@ -227,22 +179,24 @@ def runs_code(spec: str) -> bool:
 def _parse(text: str, unit: str | None) -> Policy:
     name, _, rest = text.partition(":")
     if runs_code(text):
-        return _from_file(Path(name), rest, unit)
+        from stacl.policies._own import from_file
+
+        return from_file(Path(name), rest, unit)
     if not name:
         raise UserError("a policy is needed, for example wait-k:3, wait-k:3,c=0.25 or full")
-    arguments, options = _arguments(rest)
-    unit = _one_unit(options.pop("unit", None), unit)
+    arguments, options = written_arguments(rest)
+    unit = one_unit(options.pop("unit", None), unit)
     kind = plugins.find("policies", name, Policy)  # type: ignore[type-abstract]
     return kind.parse(arguments, options, unit)
 
 
-def _one_unit(written: str | None, given: str | None) -> str:
+def one_unit(written: str | None, given: str | None) -> str:
     if written and given and written != given:
         raise UserError(f"the policy says unit={written}, but {given} was asked for; say one of them")
     return written or given or "word"
 
 
-def _arguments(text: str) -> tuple[list[str], dict[str, str]]:
+def written_arguments(text: str) -> tuple[list[str], dict[str, str]]:
     """`3,c=0.25` as (["3"], {"c": "0.25"})."""
     plain: list[str] = []
     named: dict[str, str] = {}
@@ -262,39 +216,3 @@ def refuse_rest(name: str, arguments: Sequence[str], options: dict[str, str], kn
     for key in options:
         if key not in known:
             raise UserError(f"{name} has no option {key!r}{suggest(key, [*known, 'unit'])}")
-
-
-def _from_file(path: Path, name: str, unit: str | None) -> Policy:
-    """`path/to/file.py:Name`, where Name is a function g(t), a list, a Policy, or a class of one."""
-    name, _, rest = name.partition(",")
-    _, options = _arguments(rest)
-    said = options.pop("unit", None) or unit
-    unit = _one_unit(said, unit)
-    refuse_rest(str(path), (), options, ())
-    if not name:
-        raise UserError(f"which policy of {path}? Write {path}:Name")
-    if not path.is_file():
-        raise UserError(f"no file {path} for the policy {path}:{name}")
-    module_spec = importlib.util.spec_from_file_location(f"_stacl_policy_{path.stem}", path)
-    assert module_spec is not None
-    assert module_spec.loader is not None
-    module = importlib.util.module_from_spec(module_spec)
-    sys.modules[module_spec.name] = module
-    try:
-        module_spec.loader.exec_module(module)
-    except Exception as error:
-        raise UserError(f"{path} does not run: {type(error).__name__}: {error}") from error
-    if not hasattr(module, name):
-        public = [key for key in vars(module) if not key.startswith("_")]
-        raise UserError(f"{path} has no {name!r}{suggest(name, public)}")
-    found = getattr(module, name)
-    if isinstance(found, type) and issubclass(found, Policy):
-        try:
-            found = found(unit=unit)
-        except TypeError as error:
-            raise UserError(f"{path}:{name} cannot be made as {name}(unit={unit!r}): {error}") from None
-    if isinstance(found, Policy):
-        return policy(found, said)
-    if callable(found) or isinstance(found, Sequence):
-        return OwnSchedule(found, f"{path}:{name}", unit)
-    raise UserError(f"{path}:{name} must be a function g(t), a list or a Policy, not {type(found).__name__}")

@@ -130,7 +130,8 @@ class LiveSession:
         self._go_on()  # to let go of its memory
 
     def _deliver(self, report: Report) -> None:
-        self.touched = time.monotonic()
+        if not self._wound_up:
+            self.touched = time.monotonic()
         self.queued -= report.done
         self.log.extend(report.events)
         for kind, name in (("heard", "words_in"), ("word", "words_out")):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from stacl.errors import UserError
+from stacl.languages import language
 from stacl.metrics import _batch, _means, measure, reference_length
 from stacl.trace import Revision, Trace
 
@@ -191,6 +192,8 @@ def test_a_reference_without_spaces_has_no_length_in_words() -> None:
     assert found.scores["BLEU"] == pytest.approx(100, abs=1)
     assert not {"AL_ref", "AP_ref"} & found.scores.keys()
     assert measure([trace], unit="char").scores["AL_ref"] is not None
+    assert reference_length("“Yes!”", "word") == 1
+    assert reference_length("谢谢", "word", language("zh").split) == 1
 
 
 def test_no_speaker_no_clock() -> None:

@@ -66,6 +66,11 @@ def test_weights_count() -> None:
     assert ratio == pytest.approx(1 / 2001)
 
 
+def test_ties_of_small_means_of_large_numbers() -> None:
+    ours, theirs = np.array([0.1, 0.2, -0.3] * 4), np.array([0.3, -0.2, -0.1] * 4)
+    assert paired_p_value(ours, theirs, 500) == paired_p_value(10 * ours, 10 * theirs, 500) == 1.0
+
+
 def test_ties_are_no_evidence() -> None:
     """sacreBLEU's own test calls these significant at 0.0001: no shuffle differs by more than the real pair."""
     reference = [f"this is sentence number {n} of the test ." for n in range(12)]

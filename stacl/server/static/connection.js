@@ -92,9 +92,9 @@ export class Connection {
     this.#connect();
   }
 
-  #connect() {
+  #connect(quietly = false) {
     clearTimeout(this.#timer);
-    this.#on.state("connecting");
+    if (!quietly) this.#on.state("connecting");
     const socket = new WebSocket(this.#url);
     this.#socket = socket;
     socket.onopen = () => socket.send(JSON.stringify(this.#greeting()));
@@ -164,10 +164,11 @@ export class Connection {
     this.#watch ??= setTimeout(() => this.#again(), SILENCE);
   }
 
-  /** Half a word is not answered either: then resuming costs nothing but this. */
+  /** Half a word or an empty line is not answered either: then resuming costs nothing, and nobody need be told. */
   #again() {
+    if (this.#parting) return this.#next();
     this.#leave();
-    this.#connect();
+    this.#connect(true);
   }
 
   #unwatch() {
@@ -184,7 +185,7 @@ export class Connection {
   }
 
   #failed(message) {
-    if (message.fatal && "accepted" in message) this.#untaken(message.accepted);
+    if (message.fatal && "accepted" in message && !this.#parting) this.#untaken(message.accepted);
     // Who was silent for long has lost nothing but the session, and gets a new one with the next word.
     if (message.code === "idle") return this.#sleep();
     if (message.fatal && !this.#open) {

@@ -1,0 +1,77 @@
+"""Average the weights of runs that went on from one another: often better than the last of them.
+
+  stacl average runs/second-de-en runs/third-de-en --out runs/mean-de-en
+  stacl average runs/second-de-en runs/third-de-en runs/third-de-en --out runs/mean-de-en   # the third weighs twice
+
+The loss of each run and of their mean, on the validation data of the last one, says whether it was worth it. Runs that
+began apart have nothing in common, and their mean is worthless. OUT is a run folder to translate with, evaluate,
+export, or go on from (`model.start`).
+"""
+
+from __future__ import annotations
+
+import argparse
+import shutil
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from stacl.errors import UserError
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("runs", nargs="+", type=Path, metavar="RUN", help="run folders; one named twice weighs twice")
+    parser.add_argument("--out", required=True, type=Path, metavar="OUT", help="folder to make")
+
+
+def run(args: argparse.Namespace) -> int:
+    if args.out.exists():
+        raise UserError(f"{args.out} is there already; name a new folder")
+    if len(args.runs) < 2:
+        raise UserError("an average needs two runs or more")
+    try:
+        from stacl import api, checkpoint, config
+        from stacl.prepare import prepare
+        from stacl.validate import Figures, validate
+    except ImportError as error:
+        raise UserError(f"{error.name} is not installed; install stacl[train]") from None
+    last = args.runs[-1]
+    _check_alike(args.runs)
+    settings = config.load(last / "config.toml", ["train.bleu_lines=0"])  # the loss alone says enough, and sooner
+    prepared = prepare(settings, last, print)
+
+    def figures(weights: dict[str, Tensor], name: Path) -> Figures:
+        model = api.build_model(settings, prepared.source, prepared.target)
+        checkpoint.load_weights(model, weights, str(name))
+        found = validate(model.eval(), prepared, settings)
+        print(f"{name}: validation loss {found.loss:.4f}", flush=True)
+        return found
+
+    files = [folder / "model.safetensors" for folder in args.runs]
+    for file in dict.fromkeys(files):
+        figures(checkpoint.load_model_tensors(file), file.parent)
+    mean = checkpoint.average(files)
+    facts = {"step": checkpoint.model_facts(files[-1])["step"], "averaged": len(files)}
+    facts["valid"] = asdict(figures(mean, args.out))
+    args.out.mkdir(parents=True)
+    shutil.copytree(last / "vocabulary", args.out / "vocabulary")
+    shutil.copy(last / "config.toml", args.out)
+    checkpoint.save_model(args.out / "model.safetensors", mean, facts)
+    return 0
+
+
+def _check_alike(runs: list[Path]) -> None:
+    """The same model over the same pieces, or the mean of two weights means nothing."""
+    from stacl import config
+
+    models = [replace(config.load(folder / "config.toml").model, start="", dropout=0.0) for folder in runs]
+    for folder, model in zip(runs, models, strict=True):
+        if model != models[-1] or _pieces(folder) != _pieces(runs[-1]):
+            raise UserError(f"{folder} is another model than {runs[-1]}, or has another vocabulary: they have no mean")
+
+
+def _pieces(folder: Path) -> dict[str, bytes]:
+    return {path.name: path.read_bytes() for path in sorted((folder / "vocabulary").glob("*.model"))}

@@ -1,0 +1,59 @@
+"""The mean of runs."""
+
+from __future__ import annotations
+
+import shutil
+
+import pytest
+import torch
+
+from stacl import api, checkpoint
+from stacl.__main__ import main
+
+
+@pytest.fixture
+def another(copy_run, tmp_path):
+    """The run, a step further: other weights, the same pieces."""
+    folder = tmp_path / "another"
+    shutil.copytree(copy_run, folder)
+    weights = checkpoint.load_model_tensors(folder / "model.safetensors")
+    moved = {name: tensor + 0.01 * torch.ones_like(tensor) for name, tensor in weights.items()}
+    checkpoint.save_model(folder / "model.safetensors", moved, {"step": 201})
+    return folder
+
+
+def weights(folder):
+    return checkpoint.load_model_tensors(folder / "model.safetensors")
+
+
+def test_the_mean_of_two_runs(copy_run, another, tmp_path, capsys):
+    out = tmp_path / "mean"
+    assert main(["average", str(copy_run), str(another), str(another), "--out", str(out)]) == 0
+    said = capsys.readouterr().out.splitlines()
+    assert [line.partition(": validation loss ")[0] for line in said] == [str(copy_run), str(another), str(out)]
+    one, other, mean = weights(copy_run), weights(another), weights(out)
+    assert one.keys() == mean.keys()
+    for name in one:
+        torch.testing.assert_close(mean[name], (one[name] + 2 * other[name]) / 3)
+    facts = checkpoint.model_facts(out / "model.safetensors")
+    assert facts["averaged"] == 3
+    assert f"{facts['valid']['loss']:.4f}" == said[-1].rpartition(" ")[2]
+    assert api.load(out).translate("ba be bi")
+
+
+def test_what_has_no_mean(copy_run, another, tmp_path, capsys):
+    def refused(*arguments) -> str:
+        assert main(["average", *map(str, arguments)]) == 2
+        (line,) = capsys.readouterr().err.splitlines()
+        return line
+
+    out = tmp_path / "out"
+    assert "an average needs two runs or more" in refused(copy_run, "--out", out)
+    assert "is there already" in refused(copy_run, another, "--out", tmp_path)
+    assert "no-run" in refused(tmp_path / "no-run", copy_run, "--out", out)
+    damaged = (another / "model.safetensors").read_bytes()
+    (another / "model.safetensors").write_bytes(damaged[:-100])
+    assert "is damaged" in refused(copy_run, another, "--out", out)
+    (another / "vocabulary" / "source.model").write_bytes(b"other pieces")
+    assert "has another vocabulary: they have no mean" in refused(another, copy_run, "--out", out)
+    assert not out.exists()
