@@ -8,6 +8,11 @@ import sys
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, settings
+
+# A busy machine is no finding of a property test.
+settings.register_profile("stacl", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("stacl")
 
 # Before torch is imported: tests use tiny products, where a second thread only spins.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
