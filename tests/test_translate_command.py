@@ -92,7 +92,7 @@ def errors_of(live: Process) -> str:
 
 def said_by_a_session(run: Path, words: list[str], spec: str) -> tuple[list[str], list[str]]:
     """Before the end of the source, and after it."""
-    session = api.load(run).stream(spec)
+    session = api.load(run).stream(spec, beam=5)
     said = [word.text for source in words for word in session.read(source)]
     return said, [word.text for word in session.close()]
 
@@ -226,7 +226,7 @@ def test_pace_makes_a_speaker(copy_run, tmp_path):
         (["{run}", "--policy", "wait-q:3"], "no policy is called 'wait-q'; did you mean wait-k?"),
         (["{run}", "--policy", "wait-k:many"], "k must be a whole number from 1, or inf, not 'many'"),
         (["{run}", "--beam", "0"], "a beam has at least one branch, not 0"),
-        (["{run}", "--ahead", "2"], "to look ahead takes a beam of 2 or more"),
+        (["{run}", "--beam", "1", "--ahead", "2"], "to look ahead takes a beam of 2 or more"),
         (["{run}", "--pace", "-1"], "--pace is a time from 0 to 3600 seconds, not -1"),
         (["{run}", "--pace", "nan"], "--pace is a time from 0 to 3600 seconds, not nan"),
         (["{run}", "--trace", "{tmp}/no/log"], "--trace {tmp}/no/log cannot be written: No such file"),

@@ -41,6 +41,7 @@ _ERASE = ("\x7f", "\x08")
 _ERASE_WORD = ("\x17", "\x15")  # Ctrl-W, and Ctrl-U: more than the word cannot be taken back
 _FUNCTION_KEYS = re.compile(r"\x1b(?:\[[0-9;]*[@-~]|O.|)")  # arrows and the like: escape sequences
 _SLOWEST = 3600.0
+_BEAM = 5
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -55,7 +56,13 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "file", nargs="?", default="-", metavar="FILE", help="text to translate (default -: standard input)"
     )
     parser.add_argument("--policy", metavar="P", help="reading policy, e.g. wait-k:3 (default: the model's own)")
-    parser.add_argument("--beam", type=int, default=1, metavar="N", help="beam for what follows the end of the source")
+    parser.add_argument(
+        "--beam",
+        type=int,
+        default=_BEAM,
+        metavar="N",
+        help=f"beam for what follows the end of the source, when nobody waits (default {_BEAM}; 1 is greedy)",
+    )
     parser.add_argument(
         "--ahead", type=int, default=0, metavar="N", help="also before: let the beam look so many pieces ahead (0)"
     )
