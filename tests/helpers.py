@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import re
 
 import numpy as np
 import torch
@@ -81,3 +82,10 @@ def random_translator(name: str = "transformer-causal", source: str = "de", targ
         model.bias[torch.from_numpy(pieces.ends_word)] += 3.0
         model.bias[pieces.pieces.index(SPACE)] = -100.0  # a word without a letter is not shown, and not counted
     return Translator(settings, TorchEngine(model), pieces, pieces)
+
+
+def frames(text: str) -> list[tuple[str, str]]:
+    """The two lines as they were drawn, again and again: (source, translation)."""
+    _, *drawn = text.split("\x1b[J")
+    plain = [re.sub(r"\x1b\[[0-9;]*[A-Za-z]|\r", "", one).partition("\n") for one in drawn]
+    return [(above, below.rstrip("\n")) for above, _, below in plain]

@@ -12,6 +12,7 @@ import pytest
 import stacl as package
 from stacl import plugins
 from stacl.__main__ import main
+from stacl.errors import suggest
 from tests.conftest import ROOT, stacl
 
 VERBS = plugins.names("commands")
@@ -157,3 +158,13 @@ def test_output_is_utf8_whatever_the_locale():
     done = subprocess.run([sys.executable, "-m", "stacl", "show", "wait-k:3"], capture_output=True, env=environment)
     assert (done.returncode, done.stderr) == (0, b"")
     assert "■" in done.stdout.decode("utf-8")
+
+
+def test_the_name_of_a_file_may_be_in_anything():
+    done = subprocess.run([sys.executable, "-m", "stacl", "score", b"b\xe4d.log"], capture_output=True)
+    assert done.returncode == 2
+    assert done.stderr == b"stacl score: cannot read b\\udce4d.log: No such file or directory\n"
+
+
+def test_a_name_of_a_book_is_not_compared_with_ours():
+    assert suggest("wait-k" * 100, ["wait-k"]) == ""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import io
 import os
 import pty
 import re
@@ -22,9 +21,8 @@ import torch
 
 from stacl import api, checkpoint, config, logs
 from stacl.corpora.base import corpus
-from stacl.languages import language
-from stacl.view import TerminalView
 from tests.conftest import ROOT, stacl
+from tests.helpers import frames
 
 pytestmark = pytest.mark.slow
 LINES = [source for source, _ in corpus("copy").open("test")]
@@ -289,13 +287,6 @@ def terminal(run: Path, *options: object) -> Iterator[tuple[Process, int]]:
     os.close(ours)
 
 
-def frames(text: str) -> list[tuple[str, str]]:
-    """The two lines as they were drawn, again and again: (source, translation)."""
-    _, *drawn = text.split("\x1b[J")
-    plain = [re.sub(r"\x1b\[[0-9;]*[A-Za-z]|\r", "", one).partition("\n") for one in drawn]
-    return [(above, below.rstrip("\n")) for above, _, below in plain]
-
-
 def test_on_a_terminal_two_lines_follow_the_keys(copy_run):
     first, second, third = LINES[1].split()[:3]
     with terminal(copy_run, "--policy", "wait-k:1") as (live, theirs):
@@ -317,36 +308,6 @@ def test_on_a_terminal_two_lines_follow_the_keys(copy_run):
         live.tell("\x04")
         assert live.process.wait(PATIENCE) == 0
         assert termios.tcgetattr(theirs) == before
-
-
-def test_a_finished_line_stays_whole_and_a_narrow_window_is_kept_to(monkeypatch):
-    out = io.StringIO()
-    view = TerminalView(language("de"), language("en"), out)
-    words = [f"word{number}" for number in range(40)]
-    for columns in (30, 12):
-        monkeypatch.setenv("COLUMNS", str(columns))
-        for word in words:
-            view.heard(word)
-            view.said(word)
-            view.behind(3)
-        assert max(map(len, frames(out.getvalue())[-1])) < columns
-        view.end()
-        assert frames(out.getvalue())[-1] == (" ".join(words), " ".join(words))
-
-
-def test_letters_that_make_no_word_yet_are_seen():
-    """Where no space ends a word, the next letters do: until then they are shown as they were typed."""
-    out = io.StringIO()
-    view = TerminalView(language("zh"), language("en"), out)
-    for key in "你好吗":
-        view.typed(key)
-    assert frames(out.getvalue())[-1] == ("你好吗", "")
-    view.heard("你好")
-    view.said("Hello")
-    view.behind(1)
-    assert frames(out.getvalue())[-1] == ("你好吗", "Hello  1 word behind")
-    view.heard("吗")
-    assert frames(out.getvalue())[-1][0] == "你好吗"
 
 
 def test_on_a_terminal_the_lag_is_shown_and_an_interrupt_restores_it(babbler):

@@ -16,6 +16,7 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from stacl.atomic import write_atomically
 from stacl.errors import UserError
 
 if TYPE_CHECKING:
@@ -56,10 +57,14 @@ def run(args: argparse.Namespace) -> int:
     mean = checkpoint.average(files)
     facts = {"step": checkpoint.model_facts(files[-1])["step"], "averaged": len(files)}
     facts["valid"] = asdict(figures(mean, args.out))
-    args.out.mkdir(parents=True)
-    shutil.copytree(last / "vocabulary", args.out / "vocabulary")
-    shutil.copy(last / "config.toml", args.out)
-    checkpoint.save_model(args.out / "model.safetensors", mean, facts)
+
+    def write(folder: Path) -> None:
+        folder.mkdir(parents=True)
+        shutil.copytree(last / "vocabulary", folder / "vocabulary")
+        shutil.copy(last / "config.toml", folder)
+        checkpoint.save_model(folder / "model.safetensors", mean, facts)
+
+    write_atomically(args.out, write)
     return 0
 
 

@@ -27,7 +27,7 @@ class Pause(Enum):
     """Instead of an event."""
 
     REST = "a step is done that has nothing to say"
-    WAIT = "alignments must be finished first"  # only before the last word of all
+    WAIT = "alignments must be finished first"  # only before `closed`
 
 
 Step = Event | Pause

@@ -8,7 +8,6 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 from fractions import Fraction
 
-import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -17,7 +16,6 @@ import stacl
 from stacl import plugins
 from stacl.errors import UserError
 from stacl.policies.base import Action, Policy, View, cut_off, policy
-from stacl.rules import Rules
 
 # At least one way to write each file's policy; the contract below fails for a file that has none.
 EXAMPLES = {
@@ -279,67 +277,3 @@ def test_threads_share_a_policy_of_ones_own():
     with ThreadPoolExecutor(8) as threads:
         found = list(threads.map(lambda _: chosen.schedule(30, 20), range(16)))
     assert found == [list(range(1, 21))] * 16
-
-
-class Lag(Policy):
-    """Decides from what was read and written, and has no wish."""
-
-    def decide(self, view: View) -> Action:
-        return Action.READ if view.read - view.written < 3 else Action.WRITE
-
-    def spec(self) -> str:
-        return "lag"
-
-
-class Half(Policy):
-    """Fractions, and once less than before."""
-
-    def wish(self, t: int) -> float:
-        return 1.5 * t if t != 4 else 1
-
-    def spec(self) -> str:
-        return "half"
-
-
-@pytest.mark.parametrize("kind", [Lag, Half])
-@given(source=lengths, target=lengths)
-def test_a_class_of_ones_own_trains_on_what_happens_live(kind, source, target):
-    rules, read, live = Rules(np.zeros(1, dtype=bool), kind()), 0, []
-    while len(live) < target:
-        if rules.action(read, len(live), source_ended=read == source + 1) is Action.READ:
-            read += 1
-        else:
-            live.append(read)
-    assert kind().visible(source, target) == live
-    assert kind().schedule(source, target) == [min(seen, source) for seen in live]
-    assert kind().outline() == kind().schedule(100, 100)
-
-
-def test_what_is_wrong_with_a_class_or_an_instance_in_a_file(tmp_path):
-    file = tmp_path / "mine.py"
-    file.write_text(
-        "from stacl.policies.base import Policy\n"
-        "class NeedsK(Policy):\n"
-        "    def __init__(self, k, unit='word'): super().__init__(unit)\n"
-        "    def wish(self, t): return 1\n"
-        "    def spec(self): return 'needs'\n"
-        "class NoName(Policy):\n"
-        "    def wish(self, t): return 1\n"
-        "class Neither(Policy):\n"
-        "    def spec(self): return 'neither'\n"
-        "made = NeedsK(3)\n"
-    )
-    for name, message in (
-        ("NeedsK", r"cannot be made as NeedsK\(unit='word'\): .*'k'"),
-        ("NoName", "cannot be made as NoName"),
-        ("made,unit=piece", "counts in word, not in piece"),
-    ):
-        with pytest.raises(UserError, match=message):
-            policy(f"{file}:{name}")
-    assert policy(f"{file}:made").unit == "word"
-    with pytest.raises(UserError, match="Neither defines neither wish"):
-        policy(f"{file}:Neither").schedule(3, 3)
-    with pytest.raises(UserError, match=r"is written like wait-k:3, .* not 3"):
-        policy(3)
-    with pytest.raises(UserError, match="none does not understand '3'"):
-        policy("none:3")

@@ -149,7 +149,7 @@ def test_what_is_no_longer_kept_is_said_to_be_lost(models):
 
 def test_patience_ends(models):
     """Nobody comes back; nothing is heard; nothing is even asked for."""
-    with serving(models, resume_seconds=0.3, idle_seconds=1.5, start_seconds=0.5) as running:
+    with serving(models, resume_seconds=0.3, idle_seconds=3, start_seconds=0.5) as running:
         with Client(running.live) as client:
             client.drop()
             time.sleep(1.2)
@@ -157,8 +157,8 @@ def test_patience_ends(models):
         with Client(running.live) as idle:
             began = time.monotonic()
             assert idle.ended() == (1008, "idle")
-            assert 1.4 < time.monotonic() - began < 2.9, "the end of the sentence that is not there starts no new wait"
-            assert "nothing was heard for 1.5 seconds" in idle.errors[-1]["message"]
+            assert 2.9 < time.monotonic() - began < 5.5, "the end of the sentence that is not there starts no new wait"
+            assert "nothing was heard for 3 seconds" in idle.errors[-1]["message"]
         with Client(running.live, policies=["full"]) as broken_off:
             broken_off.text("Ein Mann schläft ")
             assert broken_off.ended() == (1008, "idle")

@@ -1,0 +1,90 @@
+"""Policies of one's own, as classes, and one that never listens."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from stacl.errors import UserError
+from stacl.evaluate import Decoding
+from stacl.policies.base import Action, Policy, View, policy
+from stacl.rules import Hypothesis, Rules
+
+lengths = st.integers(0, 60)
+
+
+class Lag(Policy):
+    """Decides from what was read and written, and has no wish."""
+
+    def decide(self, view: View) -> Action:
+        return Action.READ if view.read - view.written < 3 else Action.WRITE
+
+    def spec(self) -> str:
+        return "lag"
+
+
+class Half(Policy):
+    """Fractions, and once less than before."""
+
+    def wish(self, t: int) -> float:
+        return 1.5 * t if t != 4 else 1
+
+    def spec(self) -> str:
+        return "half"
+
+
+@pytest.mark.parametrize("kind", [Lag, Half])
+@given(source=lengths, target=lengths)
+def test_a_class_of_ones_own_trains_on_what_happens_live(kind, source, target):
+    rules, read, live = Rules(np.zeros(1, dtype=bool), kind()), 0, []
+    while len(live) < target:
+        if rules.action(read, len(live), source_ended=read == source + 1) is Action.READ:
+            read += 1
+        else:
+            live.append(read)
+    assert kind().visible(source, target) == live
+    assert kind().schedule(source, target) == [min(seen, source) for seen in live]
+    assert kind().outline() == kind().schedule(100, 100)
+
+
+def test_what_is_wrong_with_a_class_or_an_instance_in_a_file(tmp_path):
+    file = tmp_path / "mine.py"
+    file.write_text(
+        "from stacl.policies.base import Policy\n"
+        "class NeedsK(Policy):\n"
+        "    def __init__(self, k, unit='word'): super().__init__(unit)\n"
+        "    def wish(self, t): return 1\n"
+        "    def spec(self): return 'needs'\n"
+        "class NoName(Policy):\n"
+        "    def wish(self, t): return 1\n"
+        "class Neither(Policy):\n"
+        "    def spec(self): return 'neither'\n"
+        "made = NeedsK(3)\n"
+    )
+    for name, message in (
+        ("NeedsK", r"cannot be made as NeedsK\(unit='word'\): .*'k'"),
+        ("NoName", "cannot be made as NoName"),
+        ("made,unit=piece", "counts in word, not in piece"),
+    ):
+        with pytest.raises(UserError, match=message):
+            policy(f"{file}:{name}")
+    assert policy(f"{file}:made").unit == "word"
+    with pytest.raises(UserError, match="Neither defines neither wish"):
+        policy(f"{file}:Neither").schedule(3, 3)
+    with pytest.raises(UserError, match=r"is written like wait-k:3, .* not 3"):
+        policy(3)
+    with pytest.raises(UserError, match="none does not understand '3'"):
+        policy("none:3")
+
+
+def test_who_never_listens_is_not_cut_short():
+    """Nothing read tells nothing of how long the text may be: only a loop is stopped. END is free, and signed so."""
+    rules = Rules(np.ones(8, dtype=bool), policy("none"))
+    for said, stopped in ((199, False), (200, True)):
+        logits = np.zeros(8)
+        rules.restrict(logits, Hypothesis(pieces=[5], units=said), read=0, source_ended=False, heard=[])
+        assert bool(np.isfinite(logits).sum() == 1) is stopped
+    assert "early-end:allowed" in Decoding(policy("none")).signature()
+    assert "early-end:masked" in Decoding(policy("wait-k:3")).signature()

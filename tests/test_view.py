@@ -1,0 +1,39 @@
+"""What is drawn on a terminal."""
+
+from __future__ import annotations
+
+import io
+
+from stacl.languages import language
+from stacl.view import TerminalView
+from tests.helpers import frames
+
+
+def test_a_finished_line_stays_whole_and_a_narrow_window_is_kept_to(monkeypatch):
+    out = io.StringIO()
+    view = TerminalView(language("de"), language("en"), out)
+    words = [f"word{number}" for number in range(40)]
+    for columns in (30, 12):
+        monkeypatch.setenv("COLUMNS", str(columns))
+        for word in words:
+            view.heard(word)
+            view.said(word)
+            view.behind(3)
+        assert max(map(len, frames(out.getvalue())[-1])) < columns
+        view.end()
+        assert frames(out.getvalue())[-1] == (" ".join(words), " ".join(words))
+
+
+def test_letters_that_make_no_word_yet_are_seen():
+    """Where no space ends a word, the next letters do: until then they are shown as they were typed."""
+    out = io.StringIO()
+    view = TerminalView(language("zh"), language("en"), out)
+    for key in "你好吗":
+        view.typed(key)
+    assert frames(out.getvalue())[-1] == ("你好吗", "")
+    view.heard("你好")
+    view.said("Hello")
+    view.behind(1)
+    assert frames(out.getvalue())[-1] == ("你好吗", "Hello  1 word behind")
+    view.heard("吗")
+    assert frames(out.getvalue())[-1][0] == "你好吗"
