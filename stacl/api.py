@@ -182,5 +182,9 @@ def build_model(settings: config.Config, source: Subwords, target: Subwords) -> 
 
 def load_vocabularies(folder: Path) -> tuple[Subwords, Subwords]:
     source = Subwords.load(folder / "vocabulary" / "source.model")
-    other = folder / "vocabulary" / "target.model"
-    return source, Subwords.load(other) if other.exists() else source
+    other, own = folder / "vocabulary" / "target.model", folder / "config.toml"
+    if other.exists():
+        return source, Subwords.load(other)
+    if own.exists() and not config.load(own).text.shared:
+        raise UserError(f"no vocabulary {other}, though text.shared is false: the target has pieces of its own")
+    return source, source

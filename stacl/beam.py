@@ -19,7 +19,7 @@ import numpy as np
 
 from stacl.engine import Engine
 from stacl.errors import UserError
-from stacl.rules import Hypothesis, Rules
+from stacl.rules import Hypothesis, Rules, Start
 from stacl.text import END
 
 
@@ -30,17 +30,6 @@ def check(beam: int, ahead: int) -> None:
         raise UserError(f"one looks 0 or more pieces ahead, not {ahead}")
     if ahead and beam == 1:
         raise UserError("to look ahead takes a beam of 2 or more: one branch alone would change nothing")
-
-
-@dataclass(frozen=True)
-class Start:
-    """Where one sentence's beam begins."""
-
-    committed: Hypothesis
-    previous: int  # the piece to feed first
-    read: int  # units read, the end counted
-    heard: Sequence[int] | np.ndarray  # source pieces, the end among them if it was read
-    source_ended: bool
 
 
 @dataclass

@@ -195,6 +195,7 @@ _RANGES: tuple[tuple[str, str, float, float], ...] = (
     ("train", "epochs", 0, math.inf),
     ("train", "rate", 1e-12, 10.0),
     ("train", "warmup", 0, math.inf),
+    ("train", "cooldown", 0, math.inf),
     ("train", "smoothing", 0.0, 0.99),
     ("train", "clip", 0.0, math.inf),
     ("train", "validate_every", 1, math.inf),

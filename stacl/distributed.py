@@ -109,21 +109,32 @@ class Nobody:
         return lambda *args, **options: None
 
 
+def _number(name: str) -> int:
+    """Of an environment variable that a launcher sets."""
+    try:
+        return int(os.environ[name])
+    except (KeyError, ValueError):
+        found = repr(os.environ[name]) if name in os.environ else "not set"
+        raise UserError(
+            f"{name} must be a whole number, and is {found}; start several processes with torchrun"
+        ) from None
+
+
 @contextlib.contextmanager
 def world() -> Iterator[World]:
     """The processes that torchrun started together with this one; without torchrun, this one alone."""
-    if int(os.environ.get("WORLD_SIZE", "1")) < 2:
+    if "WORLD_SIZE" not in os.environ or _number("WORLD_SIZE") < 2:
         yield World()
         return
     import torch
     from torch import distributed
 
-    rank, size, local = (int(os.environ[name]) for name in ("RANK", "WORLD_SIZE", "LOCAL_RANK"))
+    rank, size, local = (_number(name) for name in ("RANK", "WORLD_SIZE", "LOCAL_RANK"))
     gpu = torch.cuda.is_available()
     if gpu:
         torch.cuda.set_device(local)
     signal.signal(signal.SIGTERM, _told_to_stop)
-    patience = timedelta(seconds=float(os.environ.get(TIMEOUT, "600")))
+    patience = timedelta(seconds=_number(TIMEOUT) if TIMEOUT in os.environ else 600)
     with _together():
         distributed.init_process_group("cpu:gloo,cuda:nccl" if gpu else "gloo", timeout=patience)
         patient = distributed.new_group(backend="gloo", timeout=timedelta(days=7))

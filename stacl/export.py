@@ -32,14 +32,28 @@ def export(run: Path, out: Path, precision: str = "int8") -> Path:
         raise UserError(f"{run} holds no trained weights; name a folder that `stacl train` made")
     translator = api.load(run, "torch")
     assert isinstance(translator.engine, TorchEngine)
-    export_model(translator.engine.model, out / FOLDER, precision, {"weights": translator.fingerprint})
-    if out.resolve() != run.resolve():
-        config.save(_without_folders(translator.settings), out / "config.toml")
-        write_atomically(out / "vocabulary", lambda partial: _copy(run / "vocabulary", partial))
+    model, facts = translator.engine.model, {"weights": translator.fingerprint}
+
+    def write(folder: Path) -> None:
+        export_model(model, folder / FOLDER, precision, facts, run / "vocabulary")
+        if folder.resolve() != run.resolve():
+            config.save(_without_folders(translator.settings), folder / "config.toml")
+            write_atomically(folder / "vocabulary", lambda partial: _copy(run / "vocabulary", partial))
+
+    if out.exists():
+        write(out)
+    else:
+        write_atomically(out, write)  # a kill leaves no folder that is half a model
     return out
 
 
-def export_model(model: Model, folder: Path, precision: str = "int8", facts: dict[str, Any] | None = None) -> None:
+def export_model(
+    model: Model,
+    folder: Path,
+    precision: str = "int8",
+    facts: dict[str, Any] | None = None,
+    vocabulary: Path | None = None,
+) -> None:
     """The graphs, the weights and the manifest of one model."""
     graphs = _graphs()
     sizes = _sizes(model, precision)
@@ -55,7 +69,7 @@ def export_model(model: Model, folder: Path, precision: str = "int8", facts: dic
         (partial / READ).write_bytes(graphs.reading(sizes, tensors, weights).SerializeToString())
         (partial / WRITE).write_bytes(graphs.writing(sizes, tensors, weights).SerializeToString())
         weights.save(partial)
-        write_manifest(partial, sizes, facts or {})
+        write_manifest(partial, sizes, facts or {}, vocabulary)
 
     write_atomically(folder, write)
 

@@ -25,6 +25,7 @@ from stacl.errors import UserError
 FORMAT = 1
 FOLDER = "fast"  # of an exported model, beside config.toml and vocabulary/
 MANIFEST, READ, WRITE, WEIGHTS = "manifest.json", "read.onnx", "write.onnx", "weights.bin"
+_VOCABULARY = "vocabulary/"  # which lies beside the folder
 
 
 class FastState(NamedTuple):
@@ -57,7 +58,7 @@ class FastEngine:
 
     @classmethod
     def load(cls, folder: Path, threads: int = 1) -> FastEngine:
-        """From the folder that `export` wrote; every file's checksum is verified."""
+        """From the folder that `export` wrote; the checksums of graphs, weights and vocabulary are verified."""
         runtime = _runtime()
         sizes, fingerprint = _verified(folder)
         options = runtime.SessionOptions()
@@ -145,9 +146,11 @@ def positions(count: int, width: int) -> np.ndarray:
     return table
 
 
-def write_manifest(folder: Path, sizes: Sizes, facts: dict[str, Any]) -> None:
-    """What the files of the folder are, with their checksums."""
+def write_manifest(folder: Path, sizes: Sizes, facts: dict[str, Any], vocabulary: Path | None = None) -> None:
+    """What the files of the folder are, with their checksums, and those of the vocabulary that belongs to them."""
     sums = {name: checksum(folder / name) for name in (READ, WRITE, WEIGHTS)}
+    if vocabulary is not None:
+        sums |= {f"{_VOCABULARY}{file.name}": checksum(file) for file in sorted(vocabulary.glob("*.model"))}
     content = {"format": FORMAT, "sizes": asdict(sizes), "checksums": sums, "facts": facts}
     (folder / MANIFEST).write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")
 
@@ -164,9 +167,10 @@ def _verified(folder: Path) -> tuple[Sizes, str]:
         sizes, sums = Sizes(**content["sizes"]), dict(content["checksums"])
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise UserError(f"{folder} is damaged, or is no exported model of stacl: {error}") from None
-    for name in (READ, WRITE, WEIGHTS):
-        if not (folder / name).is_file() or checksum(folder / name) != sums.get(name):
-            raise UserError(f"{folder / name} is damaged: it is not the file that was exported; export it again")
+    beside = {name: folder.parent / name for name in sums if name.startswith(_VOCABULARY)}
+    for name, file in ({name: folder / name for name in (READ, WRITE, WEIGHTS)} | beside).items():
+        if not file.is_file() or checksum(file) != sums.get(name):
+            raise UserError(f"{file} is damaged: it is not the file that was exported; export it again")
     return sizes, str(sums[WEIGHTS])
 
 

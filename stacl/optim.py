@@ -8,6 +8,7 @@ from typing import Any
 import torch
 
 from stacl.config import TrainSettings
+from stacl.errors import UserError
 from stacl.models.base import Model
 from stacl.muon import Muon
 
@@ -57,6 +58,8 @@ def step(
     if scaler.is_enabled():
         scaler.unscale_(optimizer)
     norm = torch.nn.utils.clip_grad_norm_(model.parameters(), clip if clip > 0 else math.inf)
+    if not (scaler.is_enabled() or math.isfinite(norm)):  # a scaler passes over such a step and tries a smaller scale
+        raise UserError("the gradient is not finite; resume with a lower train.rate, or a longer train.warmup")
     for group in optimizer.param_groups:
         group["lr"] = rate
     scaler.step(optimizer)

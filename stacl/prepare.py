@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+import math
 import shutil
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -36,15 +38,18 @@ class Prepared:
 def prepare(config: Config, folder: Path, report: Callable[[str], None]) -> Prepared:
     """Everything below `folder`, made once; a run that was killed meanwhile makes the missing parts."""
     data = folder / "data"
-    if not (data / "train" / "encoded.json").exists():
-        _make(config, folder, report)
+    if not all((data / part).exists() for part in ("train/encoded.json", "valid/encoded.json", "valid.tsv")):
+        try:
+            _make(config, folder, report)
+        finally:
+            _words(folder).unlink(missing_ok=True)
     source, target = api.load_vocabularies(folder)
     valid_text = [tuple(line.split("\t")) for line in (data / "valid.tsv").read_text("utf-8").splitlines()]
     return Prepared(source, target, Encoded(data / "train"), Encoded(data / "valid"), valid_text)  # type: ignore[arg-type]
 
 
 def _make(config: Config, folder: Path, report: Callable[[str], None]) -> None:
-    words = folder / "data" / "words.tsv"  # one pair a line, words set apart by spaces: cut once, read twice
+    words = _words(folder)
     words.parent.mkdir(parents=True, exist_ok=True)
     with words.open("w", encoding="utf-8") as file:
         written = sum(file.write(f"{source}\t{target}\n") for source, target in _training_pairs(config, report))
@@ -60,7 +65,11 @@ def _make(config: Config, folder: Path, report: Callable[[str], None]) -> None:
     write_text_atomically(folder / "data" / "valid.tsv", text)
     write_atomically(folder / "data" / "valid", lambda path: _encode(path, _cut(config, valid), vocabularies))
     write_atomically(folder / "data" / "train", lambda path: _encode(path, _read(words), vocabularies))
-    words.unlink()
+
+
+def _words(folder: Path) -> Path:
+    """One pair a line, words set apart by spaces: cut once, read twice, and then removed."""
+    return folder / "data" / "words.tsv"
 
 
 def _training_pairs(config: Config, report: Callable[[str], None]) -> Iterator[Pair]:
@@ -158,10 +167,11 @@ def _vocabulary(config: Config, words: Path, folder: Path, report: Callable[[str
 
 
 def _learn(config: Config, words: Path, folder: Path) -> None:
+    # From all over the text: corpora come one after another, and each has words of its own.
+    every = math.ceil(sum(1 for _ in _read(words)) / VOCABULARY_LINES)
+
     def side(numbers: tuple[int, ...]) -> Iterator[list[str]]:
-        for count, pair in enumerate(_read(words)):
-            if count >= VOCABULARY_LINES:
-                return
+        for pair in itertools.islice(_read(words), 0, None, every):
             for number in numbers:
                 yield pair[number].split(" ")
 

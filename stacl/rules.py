@@ -50,6 +50,17 @@ class Hypothesis:
         return unit == "piece" or self.in_word == 0
 
 
+@dataclass(frozen=True)
+class Start:
+    """How far one sentence is, where its next piece is decided."""
+
+    committed: Hypothesis
+    previous: int  # the piece to feed first
+    read: int  # units read, the end counted
+    heard: Sequence[int] | np.ndarray  # source pieces, the end among them if it was read
+    source_ended: bool
+
+
 class Rules:
     """When the policy reads or writes, and which pieces may come next.
 
@@ -64,7 +75,7 @@ class Rules:
         # Target units that are enough where nothing tells how long the source is.
         self._enough = 20 if policy.reads_all else _UNHEARD_UNITS
 
-    def action(self, read: int, written: int, source_ended: bool) -> Action:
+    def action(self, read: int, written: int, source_ended: bool, confidence: float | None = None) -> Action:
         """What the policy decides, but a policy that would talk for ever without listening is made to listen, and none
         listens after the end.
         """
@@ -72,7 +83,22 @@ class Rules:
             return Action.WRITE
         if self.policy.reads_all and written >= 50 + 5 * read:
             return Action.READ
-        return self.policy.decide(View(read, written, source_ended))
+        return self.policy.decide(View(read, written, source_ended, confidence))
+
+    def hesitates(self, logits: np.ndarray, start: Start) -> bool:
+        """Whether the policy, told how sure the model is of its next piece [V], would rather listen on.
+
+        The end counts as something to say that may not be said yet: who has nothing to add is not sure of anything.
+        """
+        written = start.committed
+        if not self.policy.weighs or start.source_ended or not written.between(self.policy.unit):
+            return False
+        allowed = logits.astype(np.float64)
+        likeliest = allowed.max()
+        all_of_them = likeliest + np.log(np.exp(allowed - likeliest).sum())
+        self.restrict(allowed, written, start.read, start.source_ended, start.heard)
+        confidence = float(np.exp(allowed.max() - all_of_them))
+        return self.action(start.read, written.units, start.source_ended, confidence) is Action.READ
 
     def restrict(
         self,

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from stacl.beam import Start, finish, next_pieces
+from stacl.beam import finish, next_pieces
 from stacl.engine import Engine
 from stacl.policies.base import Action
-from stacl.rules import Hypothesis, Rules
+from stacl.rules import Hypothesis, Rules, Start
 from stacl.text import BEGIN, END, PAD, units_of
 
 # Sentences that have ended are carried along until so few are left: to copy the others' states costs more than to
@@ -79,9 +79,16 @@ def decode(engine: Engine, sources: Sources, rules: Rules, beam: int = 1, ahead:
             for row, hypothesis in zip(carried[working], best, strict=True):
                 found[row] = hypothesis
         else:
-            state, logits = engine.write(state, previous, visible)
+            after, logits = engine.write(state, previous, visible)
+            logits = logits[working]
+            unsure = [rules.hesitates(*asked) for asked in zip(logits, starts, strict=True)]
+            if any(unsure):  # they listen on, and all are asked again: nothing was written
+                for row in carried[working[unsure]]:
+                    read[row] += 1
+                continue
+            state = after
             branches = engine.select(state, working) if ahead else None
-            pieces = next_pieces(engine, branches, logits[working], starts, rules, beam, ahead)
+            pieces = next_pieces(engine, branches, logits, starts, rules, beam, ahead)
             for i, piece in zip(working, pieces, strict=True):
                 previous[i] = piece
                 found[carried[i]].add(piece, read[carried[i]], rules.ends_word, unit)

@@ -61,20 +61,21 @@ _OPENING = "\"'“„‘‚«»‹›([{「『《（〈【"
 _CLOSING = "\"'”’»«›‹)]}」』》）〉】"
 _GERMAN_CLOSING = _CLOSING + "“‘"  # which open a quote elsewhere
 _END_MARKS = ".!?。！？؟।…"
+_FOOTNOTES = r"(?:\[\d{1,3}\])*"  # as encyclopedias set them behind the full stop: groß.[1]
 _CLAUSE = tuple(",:，：–—")
 _SEMICOLONS = tuple(";；")
 _PAIRS = {"”": "“", "』": "『", "」": "「", "》": "《", "）": "（", ")": "("}
 
 # Never the last word of a sentence: a name or an explanation follows.
 _NEVER = {
-    "de": """allg bes betr bspw bzw ca dipl dr ehem einschl entspr evtl exkl fr ft geb gem gest ggf hr hrsg
-        ing inkl insb jew maj prof sog st stellv urspr vgl vors zz zzgl""",
+    "de": """allg anm bes betr bsp bspw bzgl bzw ca dipl dr ehem einschl entspr evtl exkl fa fr ft geb gegr gem
+        gest ggf hr hrsg ing inkl insb jew lt maj mult prof rd sog st stellv tsd urspr vgl vors vs zz zzgl zzt""",
     "en": """adm approx atty capt cf cmdr col dept dr ft gen gov hon lt maj messrs mr mrs ms mt pres prof
         rep rev sen sgt st supt vs""",
 }
 # An abbreviation before a number, else perhaps a word that ends the sentence (No. Art. Max.).
 _NUMBERED = {
-    "de": "abb abs anm art bd kap max min mind nr tel",
+    "de": "abb abs art bd kap max min mind nr tel",
     "en": "fig figs no nos pp vol",
 }
 # Perhaps the last word: the next one decides.
@@ -110,7 +111,9 @@ class Segmenter:
         habits = language.code if language.code in _NEVER else "en"
         self._german = habits == "de"
         self._closing = _GERMAN_CLOSING if self._german else _CLOSING
-        self._shape = re.compile(f"(?P<body>.*?)(?P<mark>[{_END_MARKS}]+)(?P<closing>[{re.escape(self._closing)}]*)")
+        self._shape = re.compile(
+            f"(?P<body>.*?)(?P<mark>[{_END_MARKS}]+)(?P<closing>[{re.escape(self._closing)}]*){_FOOTNOTES}"
+        )
         self._never, self._numbered, self._maybe, self._starters = (
             frozenset(table[habits].split()) for table in (_NEVER, _NUMBERED, _MAYBE, _STARTERS)
         )
@@ -194,7 +197,7 @@ class Segmenter:
         if (
             name in self._never
             or (self._german and name.endswith("-ing"))
-            or (len(name) == 1 and name.isalpha() and name.islower())
+            or (len(body) == 1 and body.isalpha() and body.islower())  # d. h.; but a capital may end: Plan B.
         ):
             return "never"
         if name in self._numbered:

@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from stacl.beam import Start, finish, next_pieces
+from stacl.beam import finish, next_pieces
 from stacl.errors import UserError
 from stacl.policies.base import Action, Policy
-from stacl.rules import Hypothesis, Rules
+from stacl.rules import Hypothesis, Rules, Start
 from stacl.text import BEGIN, END
 from stacl.trace import Trace
 
@@ -62,6 +62,7 @@ class Sentence:
         self._previous = BEGIN
         self._word: list[int] = []  # pieces of the word that is not finished yet
         self._read = 0  # units read, the end counted
+        self._hesitated = -1  # units read when the model was not sure enough to go on: not asked again before the next
         self._heard: list[int] = []  # source pieces read
         self._ended = False  # the end has been read
         self._source: list[str] = []
@@ -94,6 +95,7 @@ class Sentence:
             raise UserError(f"within a sentence the unit stays {self.policy.unit}; {policy} counts in {policy.unit}")
         self.policy = policy
         self._rules = Rules(self.translator.target_pieces.ends_word, policy, self._early_end)
+        self._hesitated = -1
         return self._go_on() if self.begun else iter(())
 
     def copy(self) -> Sentence:
@@ -149,7 +151,7 @@ class Sentence:
         hypothesis = self._hypothesis
         if hypothesis.between(self.policy.unit):
             action = self._rules.action(self._read, hypothesis.units, self._ended)
-            if action is Action.READ:
+            if action is Action.READ or self._hesitated == self._read:
                 if not self._arrived:
                     return False
                 self._take(self._arrived.popleft())
@@ -168,7 +170,11 @@ class Sentence:
 
     def _write(self) -> None:
         engine, start = self.translator.engine, self._start()
-        self._state, logits = engine.write(self._state, np.array([self._previous]))
+        state, logits = engine.write(self._state, np.array([self._previous]))
+        if self._rules.hesitates(logits[0], start):
+            self._hesitated = self._read
+            return
+        self._state = state
         piece = next_pieces(engine, self._state, logits, [start], self._rules, self._beam, self._ahead)[0]
         finished = self._hypothesis.add(piece, self._read, self._rules.ends_word, self.policy.unit)
         self._previous = piece

@@ -84,6 +84,8 @@ class Trainer:
         log = Log(self.folder, here.step) if first else Nobody()
         bar = Progress("step", self._expected_steps(), here.step) if first else Nobody()
         clock = Clock(here)
+        if warning := self._rate_that_stays_up():
+            bar.say(warning)
         for batches in self._updates():
             self.tally.add(*self.update(batches))
             clock.count(batches)
@@ -125,6 +127,16 @@ class Trainer:
         batches = len(epoch_batches(self.prepared.train.lengths, settings.budget, settings.seed, 0))
         by_epochs = settings.epochs * math.ceil(batches / settings.accumulate)
         return min(settings.steps, by_epochs or settings.steps)
+
+    def _rate_that_stays_up(self) -> str:
+        """What to say of a descent that goes by `steps` in a run that ends before."""
+        settings, expected = self.settings, self._expected_steps()
+        if expected >= settings.steps or not (settings.schedule in ("cosine", "linear") or settings.cooldown):
+            return ""
+        return (
+            f"train.epochs ends this run after {expected:,} updates; the rate is to come down at train.steps ="
+            f" {settings.steps:,}: set train.steps={expected}"
+        )
 
     def save(self) -> None:
         more = {"scaler": self.scaler.state_dict(), "tally": dataclasses.asdict(self.tally)}
@@ -242,9 +254,10 @@ class Trainer:
 def summary(here: Position, figures: Figures) -> str:
     star = " *" if here.best_step == here.step else ""
     bleu = f", BLEU {figures.bleu:.2f}" if figures.bleu_lines else ""
+    perplexity = math.exp(figures.loss) if figures.loss < 50 else math.inf
     return (
         f"step {here.step:,}, epoch {here.epoch}, {duration(here.seconds)}: "
-        f"valid loss {figures.loss:.4f}, perplexity {math.exp(min(50, figures.loss)):.2f}{bleu}{star}"
+        f"valid loss {figures.loss:.4f}, perplexity {perplexity:.2f}{bleu}{star}"
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 
 import pytest
@@ -51,6 +52,16 @@ def test_what_has_no_mean(copy_run, another, tmp_path, capsys):
     assert "an average needs two runs or more" in refused(copy_run, "--out", out)
     assert "is there already" in refused(copy_run, another, "--out", tmp_path)
     assert "no-run" in refused(tmp_path / "no-run", copy_run, "--out", out)
+    translated = tmp_path / "translated"
+    shutil.copytree(another, translated)
+    text = (translated / "config.toml").read_text(encoding="utf-8")
+    (translated / "config.toml").write_text(re.sub("(?m)^target = .*$", 'target = "fr"', text), encoding="utf-8")
+    assert "they have no mean" in refused(translated, copy_run, "--out", out)
+    (translated / "model.safetensors").unlink()
+    shutil.copy(copy_run / "config.toml", translated)
+    shutil.rmtree(translated / "data")
+    assert "no model" in refused(copy_run, translated, "--out", out)
+    assert not (translated / "data").exists()
     damaged = (another / "model.safetensors").read_bytes()
     (another / "model.safetensors").write_bytes(damaged[:-100])
     assert "is damaged" in refused(copy_run, another, "--out", out)

@@ -9,10 +9,10 @@ import pytest
 import torch
 
 from stacl.batches import collate
-from stacl.beam import Start, next_pieces
+from stacl.beam import next_pieces
 from stacl.masks import reading
 from stacl.policies.base import policy
-from stacl.rules import Hypothesis, Rules
+from stacl.rules import Hypothesis, Rules, Start
 from stacl.text import END
 from tests.helpers import GERMAN, random_translator
 from tests.test_stream import TRANSLATORS, every_model, live

@@ -7,6 +7,7 @@ import json
 import pytest
 
 from stacl import __main__, api
+from stacl.atomic import sole_use
 from stacl.commands import distill
 from stacl.corpora.base import corpus
 from tests.conftest import changes, stacl
@@ -117,6 +118,21 @@ def test_another_way_of_translating_is_not_mixed_in(teacher, tmp_path, capsys):
     assert command(teacher, tmp_path / "said") == 2
     assert "half-made" in capsys.readouterr().err
     assert (tmp_path / ".partial-said.target").read_text() == "b\n"
+
+
+def test_two_at_once_are_one_too_many(teacher, tmp_path, capsys):
+    with sole_use(tmp_path / ".lock-said", "distilling"):
+        assert command(teacher, tmp_path / "said") == 2
+    assert "another process is distilling" in capsys.readouterr().err
+    assert not list(tmp_path.glob("*said.*"))
+    assert command(teacher, tmp_path / "said") == 0
+
+
+def test_somebody_elses_file_is_not_overwritten(teacher, tmp_path, capsys):
+    (tmp_path / "said.json").write_text('[{"set": "precious"}]')
+    assert command(teacher, tmp_path / "said") == 2
+    assert "says nothing of a distillation" in capsys.readouterr().err
+    assert (tmp_path / "said.json").read_text() == '[{"set": "precious"}]'
 
 
 @pytest.mark.parametrize("sides", [("source", "target"), ("source",), ("target",)])

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import shutil
+
 import pytest
 
 from stacl import api, pretrained
 from stacl.corpora.base import corpus
+from stacl.errors import UserError
 from tests.conftest import stacl
 
 pytestmark = pytest.mark.slow
@@ -22,6 +25,15 @@ def test_an_exported_run_says_what_the_run_says(copy_run, tmp_path):
     assert sum(one == other for one, other in zip(ours, theirs, strict=True)) >= 38  # int8 rounds
     said = stacl("translate", tmp_path / "fast", input="\n".join(lines))
     assert said.stdout.splitlines() == [" ".join(words) for words in theirs]
+
+
+def test_another_vocabulary_is_noticed(tmp_path):
+    folder = tmp_path / "de-en"
+    shutil.copytree(pretrained.folder("de-en"), folder)
+    api.load(folder)
+    shutil.copy(pretrained.folder("zh-en") / "vocabulary" / "source.model", folder / "vocabulary")
+    with pytest.raises(UserError, match=r"source\.model is damaged"):
+        api.load(folder)
 
 
 def test_mistakes(copy_run, tmp_path):

@@ -56,6 +56,9 @@ GERMAN = [
     "Er wohnt Hauptstr. 5 in Berlin. | Sie auch.",
     "Sie ist Dipl.-Ing. und wohnt hier. | Er nicht.",
     "Mo. bis Fr. ist offen. | Sa. ist zu.",
+    "Siehe bzgl. der Frage auch lt. Polizei die Antwort. | Gut.",
+    "Das ist Plan B. | Wir haben keinen anderen.",
+    "Berlin ist groß.[1] | Die Stadt ist alt.[2][13] | Sie liegt an der Spree.[3]",
 ]
 ENGLISH = [
     "Mr. Smith met Dr. Jones. | They talked.",
@@ -63,6 +66,7 @@ ENGLISH = [
     "He lives in the U.S. | He likes it.",
     "Some animals, e.g. dogs, bark. | Others, i.e. cats, do not.",
     "J. K. Rowling wrote it at 9 a.m. on Monday. | Good.",
+    "So do I. | But you do not. | What about Plan B? | Neither do I. | The end.",
     '"Really?" he asked. | "Yes." | She nodded.',
     "It cost $3.50. | That is 1,000 too much!",
     "No. 5 is alive. | No. | It is not.",

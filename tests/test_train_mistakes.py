@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import shutil
 import subprocess
 
 import pytest
+import torch
 
-from stacl import api
+from stacl import api, optim, prepare
 from stacl.__main__ import main
 from stacl.atomic import sole_use
 from stacl.checkpoint import checkpoints, model_facts
+from stacl.config import TrainSettings
 from stacl.errors import UserError
 from tests.conftest import changes
+from tests.helpers import tiny_models
 
 
 def complaint(capsys, *arguments: object) -> str:
@@ -56,6 +60,7 @@ def files(tmp_path, source: str, target: str):
         ("trian.steps=3", "there is no trian; did you mean train?"),
         ("train.steps=many", "train.steps must be a whole number, not 'many'"),
         ("train.steps=0", "train.steps must be from 1"),
+        ("train.cooldown=-5", "train.cooldown must be from 0"),
         ("model.dropout=1.5", "model.dropout must be from 0.0 to 0.99"),
         ("model.preset=huge", "one of tiny, small, base"),
         ("model.encoder=causl", "one of causal, prefix"),
@@ -129,6 +134,72 @@ def test_a_failed_beginning_is_no_run(tmp_path, capsys, quick):
     """After a mistake the same command with the mistake mended just works."""
     complaint(capsys, "train", *quick, "--out", tmp_path / "run", "--set", "text.vocabulary=60000")
     assert main(["train", *map(str, quick), "--out", str(tmp_path / "run")]) == 0
+
+
+def test_a_model_to_begin_with_that_does_not_fit(trained, tmp_path, capsys, quick):
+    """It is known only once the data is prepared; mended, the run goes on from there."""
+    options = [*quick, "--out", tmp_path / "next", "--set", f"model.start={trained}"]
+    said = complaint(capsys, "train", *options, "--set", "model.encoder_layers=3")
+    assert "does not belong to this model" in said
+    assert main(["train", *map(str, options), "--resume"]) == 0
+
+
+def test_a_mean_cannot_be_resumed(trained, capsys):
+    """Without a checkpoint it would begin anew, and overwrite the weights."""
+    shutil.rmtree(trained / "checkpoints")
+    shutil.rmtree(trained / "data")
+    before = (trained / "model.safetensors").read_bytes()
+    assert "no training that could go on" in complaint(capsys, "train", "--resume", "--out", trained)
+    assert (trained / "model.safetensors").read_bytes() == before
+
+
+def test_a_gradient_that_is_no_number_is_not_taken():
+    model = tiny_models()["rnn"]
+    before = {name: tensor.clone() for name, tensor in model.state_dict().items()}
+    optimizer = optim.build(model, TrainSettings())
+    for parameter in model.parameters():
+        parameter.grad = torch.full_like(parameter, math.nan)
+    with pytest.raises(UserError, match="the gradient is not finite"):
+        optim.step(optimizer, model, 1e-3, 0.0, torch.amp.GradScaler("cpu", enabled=False))
+    assert all(torch.equal(before[name], tensor) for name, tensor in model.state_dict().items())
+
+
+def test_what_is_missing_of_the_data_is_made_again(trained, capsys):
+    (trained / "data" / "valid.tsv").unlink()
+    assert main(["train", "--resume", "--out", str(trained), "--set", "train.steps=6"]) == 0
+    assert (trained / "data" / "valid.tsv").exists()
+    assert not (trained / "data" / "words.tsv").exists()
+
+
+def test_a_vocabulary_that_is_missing(tmp_path, capsys):
+    config = files(tmp_path, "der kleine Hund schläft heute\n" * 30, "the small dog is asleep today\n" * 30)
+    options = changes(text__shared="false", text__vocabulary=310, train__steps=1, train__validate_every=1)
+    assert main(["train", str(config), "--out", str(tmp_path / "run"), *options]) == 0
+    (tmp_path / "run" / "vocabulary" / "target.model").unlink()
+    with pytest.raises(UserError, match=r"no vocabulary .*target\.model"):
+        api.load(tmp_path / "run")
+
+
+def test_a_rate_that_would_never_come_down(tmp_path, capsys, quick):
+    short = changes(train__epochs=1, train__steps=1000, train__schedule="cosine")
+    assert main(["train", *map(str, quick), *short, "--out", str(tmp_path / "run")]) == 0
+    assert "the rate is to come down at train.steps = 1,000: set train.steps=" in capsys.readouterr().err
+
+
+def test_a_launcher_that_says_half(tmp_path, capsys, quick, monkeypatch):
+    monkeypatch.setenv("WORLD_SIZE", "2")
+    monkeypatch.delenv("RANK", raising=False)
+    said = complaint(capsys, "train", *quick, "--out", tmp_path / "run")
+    assert "RANK must be a whole number, and is not set; start several processes with torchrun" in said
+
+
+def test_a_vocabulary_is_learned_from_all_of_the_text(tmp_path, capsys, monkeypatch):
+    """Corpora come one after another; the last ones have their say too."""
+    monkeypatch.setattr(prepare, "VOCABULARY_LINES", 40)
+    config = files(tmp_path, "der Hund\n" * 100 + "Zebrastreifen\n" * 100, "the dog\n" * 100 + "crossing\n" * 100)
+    options = changes(text__vocabulary=320, data__duplicates="true", train__steps=1, train__validate_every=1)
+    assert main(["train", str(config), "--out", str(tmp_path / "run"), *options]) == 0
+    assert len(api.load(tmp_path / "run").source_pieces.encode_word("Zebrastreifen")) < 8
 
 
 def test_a_run_is_not_overwritten(trained, capsys, quick):

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import argparse
 import shutil
+import sys
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -41,8 +42,12 @@ def run(args: argparse.Namespace) -> int:
         raise UserError(f"{error.name} is not installed; install stacl[train]") from None
     last = args.runs[-1]
     _check_alike(args.runs)
+    files = [folder / "model.safetensors" for folder in args.runs]
+    for file in files:
+        if not file.is_file():
+            raise UserError(f"no model {file}: an average is made of trained runs")
     settings = config.load(last / "config.toml", ["train.bleu_lines=0"])  # the loss alone says enough, and sooner
-    prepared = prepare(settings, last, print)
+    prepared = prepare(settings, last, lambda text: print(text, file=sys.stderr))
 
     def figures(weights: dict[str, Tensor], name: Path) -> Figures:
         model = api.build_model(settings, prepared.source, prepared.target)
@@ -51,7 +56,6 @@ def run(args: argparse.Namespace) -> int:
         print(f"{name}: validation loss {found.loss:.4f}", flush=True)
         return found
 
-    files = [folder / "model.safetensors" for folder in args.runs]
     for file in dict.fromkeys(files):
         figures(checkpoint.load_model_tensors(file), file.parent)
     mean = checkpoint.average(files)
@@ -72,7 +76,11 @@ def _check_alike(runs: list[Path]) -> None:
     """The same model over the same pieces, or the mean of two weights means nothing."""
     from stacl import config
 
-    models = [replace(config.load(folder / "config.toml").model, start="", dropout=0.0) for folder in runs]
+    every = [config.load(folder / "config.toml") for folder in runs]
+    models = [
+        (replace(one.model.resolved(), preset="", start="", dropout=0.0), one.data.source, one.data.target)
+        for one in every
+    ]
     for folder, model in zip(runs, models, strict=True):
         if model != models[-1] or _pieces(folder) != _pieces(runs[-1]):
             raise UserError(f"{folder} is another model than {runs[-1]}, or has another vocabulary: they have no mean")

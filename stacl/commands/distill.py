@@ -5,8 +5,8 @@
       --set 'data.train_files=["data/distilled.de", "data/distilled.en"]' ...
 
 A model's own translations are simpler and more literal than people's, and a wait-k model learns more from them
-(sequence-level distillation, Kim and Rush 2016). The files are line by line those of the corpus. A run that was
-killed goes on where it stopped when the same command is given again.
+(sequence-level distillation, Kim and Rush 2016). The files are line by line those of the corpus; PREFIX.json says what
+they were made with. A run that was killed goes on where it stopped when the same command is given again.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
-from stacl.atomic import write_text_atomically
+from stacl.atomic import sole_use, write_text_atomically
 from stacl.errors import UserError
 
 if TYPE_CHECKING:
@@ -70,7 +70,12 @@ def run(args: argparse.Namespace) -> int:
         "schedule": chosen.settled().outline(),
         "beam": args.beam,
     }
-    _distill(translator, lines, args, facts, files)
+    lock = args.out.with_name(f".lock-{args.out.name}")
+    with sole_use(lock, "distilling"):
+        try:
+            _distill(translator, lines, args, facts, files)
+        finally:
+            lock.rmdir()
     print("\n".join(map(str, files)))
     return 0
 
@@ -121,8 +126,10 @@ def _partial(files: tuple[Path, ...]) -> list[Path]:
 def _claim(path: Path, facts: dict[str, object], partial: list[Path]) -> None:
     """What the files are made with; a half-made file is continued only in the same way."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    if any(file.exists() for file in partial) and path.exists():
-        before = json.loads(path.read_text(encoding="utf-8"))
+    before = _facts(path)
+    if path.exists() and not before:
+        raise UserError(f"{path} is there already and says nothing of a distillation; choose another --out")
+    if any(file.exists() for file in partial) and before:
         changed = [name for name in facts if before.get(name) != facts[name]]
         if changed:
             name = changed[0]
@@ -131,6 +138,15 @@ def _claim(path: Path, facts: dict[str, object], partial: list[Path]) -> None:
                 f"{facts[name]}; finish it so, or remove {partial[0].name} and {partial[1].name}"
             )
     write_text_atomically(path, json.dumps(facts) + "\n")
+
+
+def _facts(path: Path) -> dict[str, object]:
+    """What an earlier distillation wrote of itself; nothing if the file is somebody else's, or there is none."""
+    try:
+        found = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return {}
+    return found if isinstance(found, dict) and "policy" in found else {}
 
 
 def _keep_whole_lines(partial: list[Path]) -> int:

@@ -21,7 +21,9 @@ LONGEST = 10_000
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("policy", metavar="POLICY", help="full, none, wait-k:3, wait-k:3,c=0.25, file.py:Name ...")
+    parser.add_argument(
+        "policy", metavar="POLICY", help="full, none, wait-k:3, wait-k:3,c=0.25, confidence:2-6, file.py:Name ..."
+    )
     parser.add_argument("--src", type=int, default=6, metavar="N", help="source length |x| (default 6)")
     parser.add_argument("--tgt", type=int, default=7, metavar="N", help="target length |y| (default 7)")
     parser.add_argument("--unit", choices=("word", "piece"), help="what is counted (default word)")
@@ -34,6 +36,8 @@ def run(args: argparse.Namespace) -> int:
     shown = wanted.settled()
     if shown != wanted:
         print(f"{wanted} is a family, drawn from in training; shown is {shown}", file=sys.stderr)
+    if shown.weighs:
+        print(f"{shown} waits where the model is not sure; shown is the fastest it may be", file=sys.stderr)
     schedule = shown.schedule(args.src, args.tgt)
     print(" ".join(map(str, schedule)))
     print(Trace(args.src, tuple(schedule)).actions())

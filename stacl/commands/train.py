@@ -107,6 +107,10 @@ def _settings(args: argparse.Namespace, folder: Path) -> config.Config:
         old, new = dataclasses.asdict(getattr(begun, section)), dataclasses.asdict(getattr(wanted, section))
         old.pop("root", None), new.pop("root", None)  # the encoded corpus lies in the run folder
         changed = [name for name in old if old[name] != new[name]]
+        if section == "model" and not _trained(
+            folder
+        ):  # it failed at its beginning: mended, it may begin with its data
+            changed = [name for name in changed if name == "start"]  # which the vocabulary may come from
         if changed:
             raise UserError(f"{folder} was begun with another {section}.{changed[0]}; --out RUN begins a new run")
     if begun.policy != wanted.policy:
@@ -115,6 +119,10 @@ def _settings(args: argparse.Namespace, folder: Path) -> config.Config:
         if name in _FIXED:
             raise UserError(f"{folder} was begun with another train.{name}; --out RUN begins a new run")
     return wanted
+
+
+def _trained(folder: Path) -> bool:
+    return any((folder / sign).exists() for sign in ("checkpoints", "model.safetensors", fast.FOLDER))
 
 
 def _changes(begun: config.Config, wanted: config.Config) -> list[tuple[str, object, object]]:
@@ -131,6 +139,10 @@ def _claim(folder: Path, settings: config.Config, resume: bool) -> None:
     begun = [sign for sign in signs if (folder / sign).exists()]
     if begun and not resume:
         raise UserError(f"{folder} holds a run already; --resume goes on with it, --out RUN begins another")
+    if begun and "data/train" not in begun and "checkpoints" not in begun:
+        raise UserError(
+            f"{folder} holds a model, but no training that could go on; --out RUN --set model.start={folder} begins one"
+        )
     if begun:
         return  # with its vocabulary, even if its data was removed to save space: they are made again from the corpus
     if (folder / "vocabulary").exists() and not (folder / "config.toml").exists():

@@ -41,12 +41,14 @@ class View:
     read: int  # source units read so far, the end counted as one
     written: int  # target units finished so far
     ended: bool  # the end of the source has been read
+    confidence: float | None = None  # the probability of the likeliest next piece, for a policy that `weighs`
 
 
 class Policy(ABC):
     """A reading policy: it defines `wish`, or overrides `decide`."""
 
     reads_all = True  # False: it may end its output without having seen the end of the source
+    weighs = False  # True: where it would write, it is asked again, with how sure the model is of what it would say
 
     def __init__(self, unit: str = "word") -> None:
         if unit not in UNITS:

@@ -1,6 +1,6 @@
 """The models that come with the package, a folder each: exported weights, vocabulary, config and a card.
 
-Nothing here needs torch. Every file's checksum is verified when a model is loaded (fast.py).
+Nothing here needs torch. Checksums of graphs, weights and vocabulary are verified when a model is loaded (fast.py).
 """
 
 from __future__ import annotations

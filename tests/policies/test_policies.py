@@ -19,6 +19,7 @@ from stacl.policies.base import Action, Policy, View, cut_off, policy
 
 # At least one way to write each file's policy; the contract below fails for a file that has none.
 EXAMPLES = {
+    "confidence": ["confidence:1-6", "confidence:2-8,sure=0.6,unsure=0.15", "confidence:3-3"],
     "full": ["full"],
     "none": ["none"],
     "wait-k": [
