@@ -31,7 +31,7 @@ QUICK = {
 }
 
 
-def stacl(*arguments: object, timeout: float = 300, **options) -> subprocess.CompletedProcess[str]:
+def stacl(*arguments: object, timeout: float = 560, **options) -> subprocess.CompletedProcess[str]:
     """The command line, in a process of its own."""
     command = [sys.executable, "-m", "stacl", *map(str, arguments)]
     environment = os.environ | {"PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"}

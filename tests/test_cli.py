@@ -57,10 +57,11 @@ def quiet(*arguments: str) -> str:
 )
 def test_light_commands_load_nothing_heavy_and_are_quick(code):
     measures = [measured(code)]
-    if measures[0][1] >= 0.5:  # a busy machine may have been in the way
+    enough = 4 * measured("import numpy\n")[1]  # about twice as much is needed; torch alone would take far more
+    if measures[0][1] >= enough:  # a busy machine may have been in the way
         measures.append(measured(code))
     assert not measures[0][0]
-    assert min(seconds for _, seconds in measures) < 0.5
+    assert min(seconds for _, seconds in measures) < enough
 
 
 @pytest.mark.parametrize("verb", VERBS)

@@ -73,7 +73,8 @@ def test_it_says_where_it_is_and_what_it_has(model_folder):
 
 def test_what_is_due_is_said_before_the_end(model_folder, models):
     text = " ".join(GERMAN * 8) + " "
-    with process(model_folder, "--workers", 1) as running, Client(running.live, policies=["wait-k:1"]) as client:
+    patient = ("--workers", 1, "--limit", "drain_seconds=60")
+    with process(model_folder, *patient) as running, Client(running.live, policies=["wait-k:1"]) as client:
         client.text(text)
         client.until("heard")  # it is taken, and most of it is still to be translated
         running.process.send_signal(signal.SIGTERM)
@@ -104,7 +105,7 @@ def test_a_second_interrupt_ends_at_once(model_folder):
         client.text("Hund " * 12_000)
         client.until("heard")
         running.process.send_signal(signal.SIGINT)
-        with contextlib.suppress(httpx.ConnectError):  # once it no longer listens, it has begun to end
+        with contextlib.suppress(httpx.TransportError):  # once it no longer listens, it has begun to end
             while True:
                 httpx.get(f"{running.url}/health")
         began = time.monotonic()

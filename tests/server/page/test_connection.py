@@ -169,8 +169,8 @@ def test_anticipated_words_are_marked(visit):
     assert marked.count() == 1
     assert marked.text_content() == "laughed (anticipated)"
     assert marked.get_attribute("title") == "Anticipated: said after 2 source words; “gelacht.” came as number 3."
-    assert page.locator(".dot").count() == 2
-    assert page.locator(".dot.ahead").count() == 1
+    expect(page.locator(".dot")).to_have_count(2)  # drawn with the next frame
+    expect(page.locator(".dot.ahead")).to_have_count(1)
 
 
 def test_messages_that_come_twice_or_with_a_hole_do_no_harm(visit):
