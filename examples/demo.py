@@ -1,7 +1,8 @@
 """What `make demo` runs: the shipped models listen to real sentences, and several latencies speak side by side.
 
 Time runs downwards. Each line is one source word that was heard, and beside it what each listener is told at that
-moment: k = 1 follows one word behind, k = 3 three words, and so on. Nothing that was said is ever taken back.
+moment: k = 1 follows one word behind, k = 3 three words, and so on. Nothing that was said is ever taken back. Below,
+with the others, what a listener got who waits only where the model is not sure.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from stacl import pretrained
 from stacl.view import columns
 
 LATENCIES = (1, 3, 7)
+ADAPTIVE = "confidence:2-6"
 PACE = 0.3  # seconds a word: a brisk speaker
 WIDTHS = (16, 24, 24, 32)
 NARROW = (14, 16, 20, 26)  # for a window of 80 columns
@@ -34,16 +36,18 @@ SENTENCES = {
 def interpret(translator: stacl.Translator, sentence: str, pace: float) -> None:
     """One sentence, heard by all listeners at once."""
     listeners = [translator.stream(f"wait-k:{k}") for k in LATENCIES]
+    adaptive = translator.stream(ADAPTIVE)
     row(translator.source_language.name, *(f"k = {k}" for k in LATENCIES), style="\x1b[2m")
     for word in [*translator.source_language.split(sentence), None]:
         time.sleep(pace if word is not None else 0)
-        said = [listener.close() if word is None else listener.read(word) for listener in listeners]
+        *said, _ = [one.close() if word is None else one.read(word) for one in (*listeners, adaptive)]
         row(word or "", *(translator.target_language.join(one.text for one in some) for some in said))
     print()
-    for k, listener in zip(LATENCIES, listeners, strict=True):
+    names = [*(f"k = {k}" for k in LATENCIES), "adaptive"]
+    for name, listener in zip(names, (*listeners, adaptive), strict=True):
         behind = stacl.latency(listener.trace)["AL"]
-        print(f"  k = {k}   {behind:4.1f} words behind   {translator.target_language.join(listener.trace.target)}")
-    print(f"  {'all heard first':<28}{translator.translate(sentence, 'full')}\n")
+        print(f"  {name:<9}{behind:4.1f} words behind   {translator.target_language.join(listener.trace.target)}")
+    print(f"  {'all heard first':<29}{translator.translate(sentence, 'full')}\n")
 
 
 def row(*cells: str, style: str = "") -> None:
@@ -60,10 +64,11 @@ def row(*cells: str, style: str = "") -> None:
 
 def tell_more() -> None:
     print("What to try next:")
-    print("  .venv/bin/stacl translate --policy wait-k:3   type German, and watch English follow, three words behind")
-    print("  .venv/bin/stacl serve                         the same on a web page, with a latency slider")
-    print("  .venv/bin/stacl models                        what is shipped, how good it is, what it is bad at")
-    print("  .venv/bin/stacl --help                        train, evaluate, score, plot ...")
+    print("  .venv/bin/stacl translate --policy wait-k:3         type German, and English follows, three words behind")
+    print("  .venv/bin/stacl translate --policy confidence:2-6   the same, but it waits only where it is not sure")
+    print("  .venv/bin/stacl serve                               the same on a web page, with a latency slider")
+    print("  .venv/bin/stacl models                              what is shipped, how good it is, what it is bad at")
+    print("  .venv/bin/stacl --help                              train, evaluate, score, plot ...")
 
 
 def main() -> None:

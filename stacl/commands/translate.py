@@ -159,7 +159,7 @@ def _interpret(
     """The loop: hear, say. Ctrl-C and the end of the input still say what is due."""
     from stacl.words import LINE_END, read_words
 
-    code, in_line = 0, False
+    code, in_line, line, strange = 0, False, 1, False
     try:
         for event in read_words(chunks, session.translator.source_language):
             stop.check()
@@ -168,8 +168,15 @@ def _interpret(
                 view.end()
                 if on_empty and not in_line:
                     on_empty(Trace(0, (), policy=str(session.policy)))
-                in_line = False
+                in_line, line = False, line + 1
                 continue
+            if "\ufffd" in event and not strange and not sys.stdout.isatty():
+                strange = True  # said once: it goes on, for a live stream may be broken for a moment only
+                print(
+                    f"stacl translate: line {line} is not UTF-8, and what cannot be read is lost;"
+                    " convert it first, for example with iconv -f latin1 -t utf-8",
+                    file=sys.stderr,
+                )
             if pace:
                 with stop.waiting():
                     time.sleep(pace)
