@@ -52,6 +52,13 @@ def test_the_ratio_spares_short_sentences() -> None:
     assert kept(PairFilter(EN, DE, ratio=2), [("Thank you very much indeed my friend", "Danke")]) == []
 
 
+def test_what_is_no_text_is_no_pair() -> None:
+    """A picture written in letters is few words, and thousands of pieces."""
+    keep = PairFilter(language("de"), language("en"), longest=100)
+    assert not keep.accepts("Bild " + "iVBORw0KGgo" * 2000, "picture " + "iVBORw0KGgo" * 2000)
+    assert str(keep.report).endswith("dropped 1: a side has a word of 256 characters or more")
+
+
 def test_lengths_are_in_words_of_the_language() -> None:
     pair = ("他在学习。", "He is learning .")
     assert kept(PairFilter(ZH, EN, longest=4), [pair]) == [0]
