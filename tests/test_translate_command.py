@@ -19,7 +19,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from stacl import api, checkpoint, config, logs
+from stacl import api, checkpoint, config, logs, pretrained
 from stacl.corpora.base import corpus
 from tests.conftest import ROOT, stacl
 from tests.helpers import frames
@@ -209,6 +209,14 @@ def test_a_file_has_no_speaker_and_an_empty_line_is_a_sentence(copy_run, tmp_pat
     assert not first.read_times
     assert not first.write_times
     assert first.compute_seconds > 0
+
+
+def test_without_a_policy_a_model_for_every_k_waits_only_where_it_must(copy_run, tmp_path):
+    for model, expected in ((pretrained.folder("captions-de-en"), "confidence:2-6"), (copy_run, "wait-k:1")):
+        log = tmp_path / f"{model.name}.jsonl"
+        done = stacl("translate", model, "--trace", log, input=f"{LINES[0]}\n")
+        assert done.returncode == 0, done.stderr
+        assert [trace.policy for trace in logs.read(log, "trace")] == [expected]
 
 
 def test_pace_makes_a_speaker(copy_run, tmp_path):

@@ -33,6 +33,8 @@ from stacl.speaker import since_first_sound
 from stacl.trace import Trace
 
 if TYPE_CHECKING:
+    from stacl.api import Translator
+    from stacl.policies.base import Policy
     from stacl.sentence import Written
     from stacl.stream import Session
     from stacl.view import PlainView, TerminalView
@@ -42,6 +44,7 @@ _ERASE_WORD = ("\x17", "\x15")  # Ctrl-W, and Ctrl-U: more than the word cannot 
 _FUNCTION_KEYS = re.compile(r"\x1b(?:\[[0-9;]*[@-~]|O.|)")  # arrows and the like: escape sequences
 _SLOWEST = 3600.0
 _BEAM = 5
+_ADAPTIVE = "confidence:2-6"  # as good as wait-k:5 on dev sets, and less behind (experiments/LOG.md)
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -55,7 +58,11 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "file", nargs="?", default="-", metavar="FILE", help="text to translate (default -: standard input)"
     )
-    parser.add_argument("--policy", metavar="P", help="reading policy, e.g. wait-k:3 (default: the model's own)")
+    parser.add_argument(
+        "--policy",
+        metavar="P",
+        help=f"reading policy, e.g. wait-k:3 (default: {_ADAPTIVE} for a model that serves every k, else its own)",
+    )
     parser.add_argument(
         "--beam",
         type=int,
@@ -82,14 +89,14 @@ def run(args: argparse.Namespace) -> int:
     from stacl.view import PlainView, TerminalView
 
     check(args.beam, args.ahead)
-    reading = None if args.policy is None else policy(args.policy)
+    reading = None if args.policy is None else policy(args.policy)  # a typo is said before anything is loaded
     with contextlib.ExitStack() as stack:
         source = _open(args.file, stack)
         translator = api.load(args.model)
         # It empties the file: not before it is known that there will be something to keep.
         log = None if args.trace is None else _Log(args.trace, stack, args.pace, _is_file(source))
         session = translator.stream(
-            reading,
+            reading or _usual(translator),
             beam=args.beam,
             ahead=args.ahead,
             segment=not args.whole_lines,
@@ -109,6 +116,20 @@ def run(args: argparse.Namespace) -> int:
         # A line a sentence: one without words is an empty sentence in the log too.
         empty = log.keep if log and args.whole_lines else None
         return _interpret(session, chunks, view, args.pace, stop, empty)
+
+
+def _usual(translator: Translator) -> Policy | None:
+    """Where none was named: of a model that serves all these lags, what waits only where it must."""
+    from stacl.policies.base import policy, runs_code
+    from stacl.policies.confidence import Confidence
+    from stacl.policies.wait_k import WaitK
+
+    own, adaptive = translator.settings.policy, policy(_ADAPTIVE)
+    trained = None if runs_code(own) else policy(own)
+    assert isinstance(adaptive, Confidence)
+    if isinstance(trained, WaitK) and trained.k <= adaptive.least and trained.last_k >= adaptive.most:
+        return adaptive
+    return None
 
 
 class _Stop:
