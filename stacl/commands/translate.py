@@ -12,15 +12,12 @@ translation with its lag.
 from __future__ import annotations
 
 import argparse
-import codecs
 import contextlib
 import os
-import re
 import signal
 import stat
 import sys
 import time
-import unicodedata
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -39,9 +36,6 @@ if TYPE_CHECKING:
     from stacl.stream import Session
     from stacl.view import PlainView, TerminalView
 
-_ERASE = ("\x7f", "\x08")
-_ERASE_WORD = ("\x17", "\x15")  # Ctrl-W, and Ctrl-U: more than the word cannot be taken back
-_FUNCTION_KEYS = re.compile(r"\x1b(?:\[[0-9;]*[@-~]|O.|)")  # arrows and the like: escape sequences
 _SLOWEST = 3600.0
 _BEAM = 5
 _ADAPTIVE = "confidence:2-6"  # as good as wait-k:5 on dev sets, and less behind (experiments/LOG.md)
@@ -85,6 +79,7 @@ def run(args: argparse.Namespace) -> int:
         raise UserError(f"--pace is a time from 0 to {_SLOWEST:g} seconds, not {args.pace:g}")
     from stacl import api
     from stacl.beam import check
+    from stacl.keys import typed
     from stacl.policies.base import policy
     from stacl.view import PlainView, TerminalView
 
@@ -110,7 +105,7 @@ def run(args: argparse.Namespace) -> int:
             view = PlainView(translator.target_language)
         stop = stack.enter_context(_Stop())
         if on_terminal and source.isatty():
-            chunks = _typed(view, translator.source_language.spaced, stop)
+            chunks = typed(view, translator.source_language.spaced, lambda handle: _wait_for(handle, 1024, stop))
         else:
             chunks = _chunks(source, stop)
         # A line a sentence: one without words is an empty sentence in the log too.
@@ -272,44 +267,3 @@ def _chunks(source: IO[bytes], stop: _Stop) -> Iterator[bytes]:
 def _wait_for(handle: int, most: int, stop: _Stop) -> bytes:
     with stop.waiting():
         return os.read(handle, most)
-
-
-def _typed(view: PlainView | TerminalView, spaced: bool, stop: _Stop) -> Iterator[bytes]:
-    """Keys as they are typed, without waiting for Enter; Ctrl-D ends. The word being typed may still be corrected.
-
-    Where words have no spaces between them, every character counts at once and cannot be taken back.
-    """
-    import termios
-    import tty
-
-    handle = sys.stdin.fileno()
-    before = termios.tcgetattr(handle)
-    decoder = codecs.getincrementaldecoder("utf-8")("replace")
-    word = ""
-    try:
-        tty.setcbreak(handle, termios.TCSADRAIN)  # what was typed while the model was loaded stays
-        erase = "" if spaced else " What is typed cannot be taken back."
-        print(f"Type; the translation follows. Enter ends a sentence, Ctrl-D ends.{erase}", file=sys.stderr)
-        while chunk := _wait_for(handle, 1024, stop):
-            for key in _FUNCTION_KEYS.sub("", decoder.decode(chunk)):
-                if key == "\x04":
-                    yield word.encode()
-                    return
-                if key in _ERASE_WORD and spaced:
-                    word = ""
-                    view.typing(word)
-                if unicodedata.category(key) == "Cc" and key not in _ERASE and not key.isspace():
-                    continue
-                if not spaced:
-                    if key not in _ERASE:
-                        view.typed("" if key == "\n" else key)
-                        yield key.encode()
-                    continue
-                word = word[:-1] if key in _ERASE else word + key
-                if key.isspace():
-                    yield word.encode()
-                    word = ""
-                else:
-                    view.typing(word)
-    finally:
-        termios.tcsetattr(handle, termios.TCSADRAIN, before)
