@@ -147,14 +147,7 @@ def load(name: str | Path, engine: str = "auto", reading: str | Policy | None = 
     `engine`: `torch` takes the trained weights, `fast` the exported ones, `auto` what the folder has, trained first.
     `reading`: the policy where none is named; the model's own if None (k = 5 of one that was trained for every k).
     """
-    shipped = pretrained.names()
-    # A folder that is called like a shipped model is written ./de-en.
-    folder = pretrained.folder(str(name)) if name in shipped else Path(name)
-    if not folder.is_dir():
-        raise UserError(
-            f"no model {name}: expected a folder that `stacl train` or `stacl export` made, or the name of a"
-            f" shipped model{suggest(str(name), shipped)}"
-        )
+    folder = pretrained.find(name)
     if engine not in ENGINES:
         raise UserError(f"no engine is called {engine!r}{suggest(engine, ENGINES)}")
     chosen = None if reading is None else policy(reading).settled()

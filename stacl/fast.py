@@ -60,7 +60,7 @@ class FastEngine:
     def load(cls, folder: Path, threads: int = 1) -> FastEngine:
         """From the folder that `export` wrote; the checksums of graphs, weights and vocabulary are verified."""
         runtime = _runtime()
-        sizes, fingerprint = _verified(folder)
+        sizes, fingerprint = verified(folder)
         options = runtime.SessionOptions()
         options.intra_op_num_threads = threads
         options.inter_op_num_threads = 1
@@ -155,7 +155,7 @@ def write_manifest(folder: Path, sizes: Sizes, facts: dict[str, Any], vocabulary
     (folder / MANIFEST).write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")
 
 
-def _verified(folder: Path) -> tuple[Sizes, str]:
+def verified(folder: Path) -> tuple[Sizes, str]:
     """The sizes and the checksum of the weights, once every file has proved to be what was exported."""
     if not (folder / MANIFEST).is_file():
         raise UserError(f"no exported model in {folder}: {MANIFEST} is expected, which stacl.export writes")

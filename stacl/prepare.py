@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from stacl import api
+from stacl import api, pretrained
 from stacl.atomic import write_atomically, write_text_atomically
 from stacl.batches import Encoded
 from stacl.config import Config
@@ -152,8 +152,8 @@ def _read(words: Path) -> Iterator[Pair]:
 
 
 def _vocabulary(config: Config, words: Path, folder: Path, report: Callable[[str], None]) -> None:
-    start = Path(config.model.start)
     if config.model.start:
+        start = pretrained.find(config.model.start)
         api.load_vocabularies(start)  # says so if there is none
         if (start / "vocabulary" / "target.model").exists() == config.text.shared:
             raise UserError(f"text.shared must be {str(not config.text.shared).lower()}, as in {start}")

@@ -18,7 +18,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from stacl import api, checkpoint, machine, optim
+from stacl import api, checkpoint, machine, optim, pretrained
 from stacl.atomic import write_atomically
 from stacl.batches import Batch, Encoded, collate, epoch_batches
 from stacl.config import Config
@@ -62,7 +62,7 @@ class Trainer:
         saved = checkpoint.checkpoints(self.folder / "checkpoints")
         if not saved:
             if start := self.config.model.start:
-                begin_with(self.model, Path(start), self.prepared.source, self.prepared.target)
+                begin_with(self.model, pretrained.find(start), self.prepared.source, self.prepared.target)
             return False
         progress = checkpoint.load_checkpoint(saved[-1], self.model, self.optimizer)
         try:

@@ -1,23 +1,31 @@
-"""Beginning with the weights of another run, of the same languages or of others.
+"""Beginning with the weights of another run, of the same languages or of others, of the same depth or a smaller one.
 
 Between other languages the layers are worth taking all the same: to attend, to copy and to end a sentence need not be
 learned again (Zoph et al. 2016; Kocmi and Bojar 2018). Pieces that both vocabularies have keep their vectors.
+
+A deeper model begins by saying what the shallower one says: a layer too many is a copy of one below whose outputs are
+zero, so that it adds nothing yet (as in Chen et al. 2016, Net2Net) and learns from its first update on.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 
+import torch
 from torch import Tensor
 
 from stacl import api, checkpoint
 from stacl.models.base import Model
 from stacl.text import Subwords
+from stacl.unpack import trained_tensors
+
+_OUTPUTS = ("out_proj", "feed.down")  # by which a layer adds to what passes through it
 
 
 def begin_with(model: Model, start: Path, source: Subwords, target: Subwords) -> None:
-    """Put the best weights of the run `start` into a model of these vocabularies."""
-    tensors = checkpoint.load_model_tensors(start / "model.safetensors")
+    """Put the weights of the model `start` into a model of these vocabularies."""
+    tensors = trained_tensors(start)
     own = model.state_dict()
     known_source, known_target = api.load_vocabularies(start)
     for name, ours, theirs in (
@@ -27,7 +35,24 @@ def begin_with(model: Model, start: Path, source: Subwords, target: Subwords) ->
     ):
         if ours.pieces != theirs.pieces and name in own and name in tensors:
             tensors[name] = _rows_of_known_pieces(own[name], tensors[name], ours, theirs)
+    for stack in ("encoder_layers", "decoder_layers"):
+        _deepen(tensors, stack, _depth(own, stack))
     checkpoint.load_weights(model, tensors, str(start))
+
+
+def _depth(tensors: Mapping[str, Tensor], stack: str) -> int:
+    return len({name.split(".")[1] for name in tensors if name.startswith(f"{stack}.")})
+
+
+def _deepen(tensors: dict[str, Tensor], stack: str, wanted: int) -> None:
+    """Layers on top of a Transformer's until there are as many as wanted."""
+    known = _depth(tensors, stack)
+    for layer in range(known, wanted if known else 0):
+        copied = f"{stack}.{layer % known}."  # not all of the same one: twins would learn the same
+        for name in [one for one in tensors if one.startswith(copied)]:
+            speaks = any(f".{part}." in name for part in _OUTPUTS)
+            own = f"{stack}.{layer}.{name.removeprefix(copied)}"
+            tensors[own] = torch.zeros_like(tensors[name]) if speaks else tensors[name].clone()
 
 
 def _rows_of_known_pieces(fresh: Tensor, trained: Tensor, ours: Subwords, theirs: Subwords) -> Tensor:

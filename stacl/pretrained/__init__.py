@@ -27,6 +27,18 @@ def folder(name: str) -> Path:
     return _HOME / name
 
 
+def find(name: str | Path) -> Path:
+    """The folder of a model: a shipped one by its name, or any other. (One called like a shipped one is ./de-en.)"""
+    if name in names():
+        return _HOME / name
+    if not Path(name).is_dir():
+        raise UserError(
+            f"no model {name}: expected a folder that `stacl train` or `stacl export` made, or the name of a"
+            f" shipped model{suggest(str(name), names())}"
+        )
+    return Path(name)
+
+
 def summary(name: str) -> str:
     """The line below the title of its card."""
     return next(line for line in card(name).splitlines()[1:] if line.strip())
