@@ -16,6 +16,7 @@ from __future__ import annotations
 import errno
 import hashlib
 import json
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -159,10 +160,12 @@ def load_model_tensors(path: Path) -> dict[str, Tensor]:
     return tensors
 
 
-def average(paths: list[Path]) -> dict[str, Tensor]:
+def average(sets: Iterable[Mapping[str, Tensor]]) -> dict[str, Tensor]:
     """The mean of several sets of weights, summed in double precision."""
     total: dict[str, Tensor] = {}
-    for path in paths:
-        for name, tensor in load_tensors(path).items():
+    count = 0
+    for weights in sets:
+        count += 1
+        for name, tensor in weights.items():
             total[name] = total[name] + tensor.double() if name in total else tensor.double()
-    return {name: (tensor / len(paths)).float() for name, tensor in total.items()}
+    return {name: (tensor / count).float() for name, tensor in total.items()}

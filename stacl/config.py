@@ -65,7 +65,7 @@ class ModelSettings:
     """What to train. A size of 0 is taken from the preset."""
 
     kind: str = _doc("transformer", "the model, a file of stacl/models/")
-    start: str = _doc("", "run folder whose weights to begin with; its vocabulary too, if it is of the same languages")
+    start: str = _doc("", "run folder or shipped model to begin with; its vocabulary too, if of the same languages")
     preset: str = _doc("small", "sizes to start from", tuple(PRESETS))
     encoder: str = _doc(
         "causal", "of a Transformer. causal: one cached pass; prefix: the paper's, re-encoded", ("causal", "prefix")

@@ -220,7 +220,7 @@ class Trainer:
         for old in snapshots.glob("*.safetensors"):
             if old not in kept:
                 old.unlink()
-        weights = checkpoint.average(kept)
+        weights = checkpoint.average(map(checkpoint.load_tensors, kept))
         measured = api.build_model(self.config, self.prepared.source, self.prepared.target)
         measured.load_state_dict(weights)
         with self.shares.together():

@@ -17,7 +17,6 @@ from stacl import checkpoint, fast
 from stacl.buffers import Sizes
 from stacl.errors import UserError
 
-_OUTPUT, _INPUT = "target_embedding.weight", "source_embedding.weight"
 _QUERIES = ("in_proj", "query_proj")  # whose first D rows were divided by sqrt(d)
 
 
@@ -50,10 +49,13 @@ def _undone(stored: dict[str, np.ndarray], sizes: Sizes) -> dict[str, np.ndarray
             found[name] = _dequantized(array, stored.get(f"{name}.scales"))
         elif kind == "bias":
             found[f"{owner.removesuffix('.weight')}.bias"] = array.copy()
-    found.setdefault(_OUTPUT, found[_INPUT])  # one vocabulary for both languages is stored once
-    found["bias"] = found.pop("target_embedding.bias", found.pop("source_embedding.bias", None))
-    for name in [one for one in found if one.split(".")[-2:-1] and one.split(".")[-2] in _QUERIES]:
-        found[name][: sizes.width] *= math.sqrt(sizes.width // sizes.heads)
+    # One vocabulary for both languages is stored once; the output projection is the embedding of the target.
+    side = "target" if "target_embedding.weight" in found else "source"
+    found["target_embedding.weight"] = found[f"{side}_embedding.weight"]
+    found["bias"] = found.pop(f"{side}_embedding.bias")
+    for name, array in found.items():
+        if any(f".{part}." in name for part in _QUERIES):
+            array[: sizes.width] *= math.sqrt(sizes.width // sizes.heads)
     for kind in ("weight", "bias"):
         for layer, part in enumerate(np.split(found.pop(f"memory_proj.{kind}"), sizes.decoder_layers)):
             found[f"decoder_layers.{layer}.cross_attention.memory_proj.{kind}"] = part

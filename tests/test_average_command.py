@@ -42,6 +42,18 @@ def test_the_mean_of_two_runs(copy_run, another, tmp_path, capsys):
     assert api.load(out).translate("ba be bi")
 
 
+def test_an_exported_model_may_be_one_of_them(copy_run, another, tmp_path, capsys):
+    pytest.importorskip("onnx")
+    assert main(["export", str(copy_run), str(tmp_path / "fast"), "--precision", "float32"]) == 0
+    out = tmp_path / "mean"
+    assert main(["average", str(tmp_path / "fast"), str(another), "--out", str(out)]) == 0
+    one, other, mean = weights(copy_run), weights(another), weights(out)
+    for name in one:
+        torch.testing.assert_close(mean[name], (one[name] + other[name]) / 2)
+    assert main(["average", str(another), str(tmp_path / "fast"), "--out", str(tmp_path / "none")]) == 2
+    assert "no model" in capsys.readouterr().err
+
+
 def test_what_has_no_mean(copy_run, another, tmp_path, capsys):
     def refused(*arguments) -> str:
         assert main(["average", *map(str, arguments)]) == 2

@@ -71,7 +71,7 @@ def test_other_languages_keep_the_layers_and_the_vectors_of_known_pieces(copy_ru
     [
         ("model.width=64", "does not belong to this model"),
         ("text.shared=false", "text.shared must be true"),
-        ("model.start=nowhere", "no vocabulary nowhere"),
+        ("model.start=nowhere", "no model nowhere"),
     ],
 )
 def test_what_does_not_fit_is_refused(copy_run, toy_config, tmp_path, change, message):

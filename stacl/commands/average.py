@@ -4,8 +4,8 @@
   stacl average runs/second-de-en runs/third-de-en runs/third-de-en --out runs/mean-de-en   # the third weighs twice
 
 The loss of each run and of their mean, on the validation data of the last one, says whether it was worth it. Runs that
-began apart have nothing in common, and their mean is worthless. OUT is a run folder to translate with, evaluate,
-export, or go on from (`model.start`).
+began apart have nothing in common, and their mean is worthless. A shipped or exported model may be one of them, but not
+the last, whose data is needed. OUT is a run folder to translate with, evaluate, export, or go on from (`model.start`).
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from stacl import pretrained
 from stacl.atomic import write_atomically
 from stacl.errors import UserError
 
@@ -25,7 +26,9 @@ if TYPE_CHECKING:
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("runs", nargs="+", type=Path, metavar="RUN", help="run folders; one named twice weighs twice")
+    parser.add_argument(
+        "runs", nargs="+", metavar="RUN", help="run folders or shipped models; one named twice weighs twice"
+    )
     parser.add_argument("--out", required=True, type=Path, metavar="OUT", help="folder to make")
 
 
@@ -37,15 +40,15 @@ def run(args: argparse.Namespace) -> int:
     try:
         from stacl import api, checkpoint, config
         from stacl.prepare import prepare
+        from stacl.unpack import trained_tensors
         from stacl.validate import Figures, validate
     except ImportError as error:
         raise UserError(f"{error.name} is not installed; install stacl[train]") from None
-    last = args.runs[-1]
-    _check_alike(args.runs)
-    files = [folder / "model.safetensors" for folder in args.runs]
-    for file in files:
-        if not file.is_file():
-            raise UserError(f"no model {file}: an average is made of trained runs")
+    runs = [pretrained.find(name) for name in args.runs]
+    last = runs[-1]
+    _check_alike(runs)
+    facts = {"step": checkpoint.model_facts(last / "model.safetensors")["step"], "averaged": len(runs)}
+    weights = {folder: trained_tensors(folder) for folder in runs}
     settings = config.load(last / "config.toml", ["train.bleu_lines=0"])  # the loss alone says enough, and sooner
     prepared = prepare(settings, last, lambda text: print(text, file=sys.stderr))
 
@@ -56,10 +59,9 @@ def run(args: argparse.Namespace) -> int:
         print(f"{name}: validation loss {found.loss:.4f}", flush=True)
         return found
 
-    for file in dict.fromkeys(files):
-        figures(checkpoint.load_model_tensors(file), file.parent)
-    mean = checkpoint.average(files)
-    facts = {"step": checkpoint.model_facts(files[-1])["step"], "averaged": len(files)}
+    for folder, tensors in weights.items():
+        figures(tensors, folder)
+    mean = checkpoint.average(weights[folder] for folder in runs)
     facts["valid"] = asdict(figures(mean, args.out))
 
     def write(folder: Path) -> None:

@@ -1,0 +1,127 @@
+"""Exported weights come back to train on, and a deeper model begins by saying what a shallower one says."""
+
+from __future__ import annotations
+
+import builtins
+import itertools
+import random
+
+import pytest
+import torch
+
+from stacl import api, checkpoint, config, pretrained
+from stacl.engine import TorchEngine
+from stacl.errors import UserError
+from stacl.export import export_model
+from stacl.fast import FOLDER, WEIGHTS
+from stacl.masks import reading
+from stacl.models.rnn import Rnn
+from stacl.models.transformer import Transformer
+from stacl.policies.base import policy
+from stacl.transfer import begin_with
+from stacl.unpack import trained_tensors
+from tests.helpers import GERMAN, VOCABULARY, random_batch, random_translator
+
+pytest.importorskip("onnx")
+SIZE = {"width": 32, "inner": 64, "heads": 2, "encoder_layers": 2, "decoder_layers": 3}
+
+
+def restless(encoder: str, shared: bool, **sizes: int) -> Transformer:
+    """A model none of whose weights, biases and norms looks like another."""
+    torch.manual_seed(3)
+    model = Transformer(VOCABULARY, VOCABULARY, **(SIZE | sizes), encoder=encoder, shared=shared).eval()
+    with torch.no_grad():
+        for parameter in model.parameters():
+            parameter.add_(0.1 * torch.randn_like(parameter))
+    return model
+
+
+@pytest.mark.parametrize("shared", [True, False])
+@pytest.mark.parametrize("encoder", ["causal", "prefix"])
+@pytest.mark.parametrize(("precision", "steps"), [("float32", 0.0), ("int8", 0.5)])
+def test_what_was_exported_comes_back(tmp_path, precision, steps, encoder, shared):
+    model = restless(encoder, shared)
+    export_model(model, tmp_path / FOLDER, precision)
+    found, expected = trained_tensors(tmp_path), model.state_dict()
+    assert found.keys() == expected.keys()
+    for name, tensor in expected.items():
+        assert found[name].dtype == torch.float32
+        step = 0.0
+        if tensor.dim() == 2:  # rounded to 127 steps on each side of the largest of a block, here a whole row of inputs
+            step = tensor.abs().amax(1, keepdim=True) / 127
+        assert torch.all((found[name] - tensor).abs() <= steps * step + 1e-6), name
+    checkpoint.load_weights(restless(encoder, shared), found, "x")  # and fits
+
+
+def test_trained_weights_go_before_exported_ones(tmp_path):
+    model = restless("causal", True)
+    export_model(model, tmp_path / FOLDER)
+    trained = {name: tensor + 1 for name, tensor in model.state_dict().items()}
+    checkpoint.save_model(tmp_path / "model.safetensors", trained, {"step": 1})
+    assert all(found.equal(trained[name]) for name, found in trained_tensors(tmp_path).items())
+
+
+def test_a_shipped_model_says_the_same_in_torch():
+    folder = pretrained.find("captions-de-en")
+    settings, (source, target) = config.load(folder / "config.toml"), api.load_vocabularies(folder)
+    model = api.build_model(settings, source, target).eval()
+    begin_with(model, folder, source, target)
+    unpacked = api.Translator(settings, TorchEngine(model), source, target)
+    shipped = api.load("captions-de-en")
+    same = [unpacked.translate(line, "wait-k:3") == shipped.translate(line, "wait-k:3") for line in GERMAN]
+    assert sum(same) >= len(GERMAN) - 1  # the shipped engine rounds its activations too
+
+
+def test_what_cannot_be_unpacked(tmp_path, monkeypatch):
+    with pytest.raises(UserError, match="no model"):
+        trained_tensors(tmp_path)
+    export_model(restless("causal", True), tmp_path / FOLDER)
+    real = builtins.__import__
+
+    def without_onnx(name, *rest):
+        if name.partition(".")[0] == "onnx":
+            raise ImportError(name)
+        return real(name, *rest)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(builtins, "__import__", without_onnx)
+        with pytest.raises(UserError, match=r"install stacl\[export\]"):
+            trained_tensors(tmp_path)
+    weights = tmp_path / FOLDER / WEIGHTS
+    weights.write_bytes(weights.read_bytes()[:-1])
+    with pytest.raises(UserError, match="is damaged"):
+        trained_tensors(tmp_path)
+
+
+@pytest.mark.parametrize("encoder", ["causal", "prefix"])
+def test_a_deeper_model_begins_with_what_the_shallower_one_says(tmp_path, encoder):
+    pieces = random_translator().source_pieces
+    shallow = restless(encoder, True)
+    deep = restless(encoder, True, encoder_layers=5, decoder_layers=4)
+    begin(deep, shallow, tmp_path, pieces)
+    batch = random_batch("word")
+    g = reading(policy("wait-k:2"), batch, random.Random(1))
+    with torch.no_grad():
+        torch.testing.assert_close(deep(batch, g), shallow(batch, g))
+    # And each new layer learns, none the same as another.
+    deep(batch, g).square().sum().backward()
+    new = [deep.encoder_layers[2], deep.encoder_layers[3], deep.encoder_layers[4], deep.decoder_layers[3]]
+    gradients = [layer.feed.down.weight.grad for layer in new]
+    assert all(gradient.abs().max() > 0 for gradient in gradients)
+    assert not any(one.allclose(other) for one, other in itertools.pairwise(gradients))
+
+
+def test_what_is_no_deeper_model_is_refused(tmp_path):
+    pieces = random_translator().source_pieces
+    with pytest.raises(UserError, match="does not belong to this model"):
+        begin(restless("causal", True, encoder_layers=1), restless("causal", True), tmp_path, pieces)
+    with pytest.raises(UserError, match="does not belong to this model"):
+        begin(Rnn(VOCABULARY, VOCABULARY, **SIZE), restless("causal", True), tmp_path, pieces)
+
+
+def begin(model, other, folder, pieces) -> None:
+    """`model` begins with the weights of `other`, which has the same pieces."""
+    checkpoint.save_model(folder / "model.safetensors", other.state_dict(), {"step": 1})
+    (folder / "vocabulary").mkdir(exist_ok=True)
+    pieces.save(folder / "vocabulary" / "source.model")
+    begin_with(model, folder, pieces, pieces)
