@@ -11,6 +11,7 @@ inside `forward`; ours is computed outside, chunk by chunk (loss.py).
 from __future__ import annotations
 
 import contextlib
+import math
 import os
 import re
 import signal
@@ -120,6 +121,18 @@ def _number(name: str) -> int:
         ) from None
 
 
+def _patience() -> float:
+    """Seconds that processes wait for one another."""
+    written = os.environ.get(TIMEOUT, "600")
+    try:
+        seconds = float(written)
+    except ValueError:
+        seconds = 0.0
+    if not 0 < seconds < math.inf:
+        raise UserError(f"{TIMEOUT} must be a time in seconds, not {written!r}")
+    return seconds
+
+
 @contextlib.contextmanager
 def world() -> Iterator[World]:
     """The processes that torchrun started together with this one; without torchrun, this one alone."""
@@ -134,7 +147,7 @@ def world() -> Iterator[World]:
     if gpu:
         torch.cuda.set_device(local)
     signal.signal(signal.SIGTERM, _told_to_stop)
-    patience = timedelta(seconds=_number(TIMEOUT) if TIMEOUT in os.environ else 600)
+    patience = timedelta(seconds=_patience())
     with _together():
         distributed.init_process_group("cpu:gloo,cuda:nccl" if gpu else "gloo", timeout=patience)
         patient = distributed.new_group(backend="gloo", timeout=timedelta(days=7))

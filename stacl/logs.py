@@ -209,7 +209,7 @@ def _instance(line: bytes) -> dict[str, Any]:
     text = _text(line)
     try:
         found = json.loads(text)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise UserError(f"not valid JSON: {error}") from None
     if not isinstance(found, dict):
         raise UserError("expected a JSON object, as in SimulEval's instances.log")

@@ -83,7 +83,7 @@ class Rules:
             return Action.WRITE
         if self.policy.reads_all and written >= 50 + 5 * read:
             return Action.READ
-        return self.policy.decide(View(read, written, source_ended, confidence))
+        return self.policy.decided(View(read, written, source_ended, confidence))
 
     def hesitates(self, logits: np.ndarray, start: Start) -> bool:
         """Whether the policy, told how sure the model is of its next piece [V], would rather listen on.

@@ -179,7 +179,7 @@ class Trace:
         """The trace that a line of JSON holds. The caller adds file and line to what is wrong with it."""
         try:
             found = json.loads(line)
-        except ValueError as error:
+        except (ValueError, RecursionError) as error:
             raise UserError(f"not valid JSON: {error}") from None
         if not isinstance(found, dict):
             raise UserError(f"expected a JSON object with source_length and delays, found {line[:40]!r}")

@@ -62,7 +62,8 @@ class Trainer:
         saved = checkpoint.checkpoints(self.folder / "checkpoints")
         if not saved:
             if start := self.config.model.start:
-                begin_with(self.model, pretrained.find(start), self.prepared.source, self.prepared.target)
+                vocabularies = self.prepared.source, self.prepared.target
+                begin_with(self.model, self.config.model, pretrained.find(start), *vocabularies)
             return False
         progress = checkpoint.load_checkpoint(saved[-1], self.model, self.optimizer)
         try:

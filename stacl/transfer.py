@@ -15,7 +15,9 @@ from pathlib import Path
 import torch
 from torch import Tensor
 
-from stacl import api, checkpoint
+from stacl import api, checkpoint, config
+from stacl.config import ModelSettings
+from stacl.errors import UserError
 from stacl.models.base import Model
 from stacl.text import Subwords
 from stacl.unpack import trained_tensors
@@ -23,8 +25,11 @@ from stacl.unpack import trained_tensors
 _OUTPUTS = ("out_proj", "feed.down")  # by which a layer adds to what passes through it
 
 
-def begin_with(model: Model, start: Path, source: Subwords, target: Subwords) -> None:
-    """Put the weights of the model `start` into a model of these vocabularies."""
+def begin_with(model: Model, settings: ModelSettings, start: Path, source: Subwords, target: Subwords) -> None:
+    """Put the weights of the model `start` into a model of these settings and vocabularies."""
+    heads = config.load(start / "config.toml").model.resolved().heads
+    if settings.resolved().heads != heads:  # which no shape would tell
+        raise UserError(f"model.heads must be {heads}, as in {start}, not {settings.resolved().heads}")
     tensors = trained_tensors(start)
     own = model.state_dict()
     known_source, known_target = api.load_vocabularies(start)
@@ -49,10 +54,13 @@ def _deepen(tensors: dict[str, Tensor], stack: str, wanted: int) -> None:
     known = _depth(tensors, stack)
     for layer in range(known, wanted if known else 0):
         copied = f"{stack}.{layer % known}."  # not all of the same one: twins would learn the same
-        for name in [one for one in tensors if one.startswith(copied)]:
-            speaks = any(f".{part}." in name for part in _OUTPUTS)
+        names = [name for name in tensors if name.startswith(copied)]
+        outputs = {name for name in names if any(f".{part}." in name for part in _OUTPUTS)}
+        if not outputs:
+            return  # of another kind, whose layers cannot be silenced: refused for want of the layer
+        for name in names:
             own = f"{stack}.{layer}.{name.removeprefix(copied)}"
-            tensors[own] = torch.zeros_like(tensors[name]) if speaks else tensors[name].clone()
+            tensors[own] = torch.zeros_like(tensors[name]) if name in outputs else tensors[name].clone()
 
 
 def _rows_of_known_pieces(fresh: Tensor, trained: Tensor, ours: Subwords, theirs: Subwords) -> Tensor:

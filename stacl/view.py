@@ -86,6 +86,7 @@ class TerminalView:
         self._draw()
 
     def end(self) -> None:
+        self._typing = ""  # a word that was broken off was never heard
         if self._heard or self._said:
             self._draw(finished=True)
             self._out.write("\n\n")

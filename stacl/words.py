@@ -49,6 +49,13 @@ class WordReader:
         # instead.
         self._bytes = b""
         self._line_begun = False
+        self.broken = False  # whether bytes have come that are no UTF-8
+
+    def events(self, chunks: Iterable[str | bytes]) -> Iterator[Event]:
+        """Of all chunks, each as soon as its chunk is there."""
+        for chunk in chunks:
+            yield from self.feed(chunk)
+        yield from self.close()
 
     def feed(self, chunk: str | bytes) -> list[Event]:
         """What this chunk finishes, in order."""
@@ -65,6 +72,8 @@ class WordReader:
     def _decode(self, chunk: bytes, final: bool) -> str:
         self._bytes += chunk
         text, used = codecs.utf_8_decode(self._bytes, "replace", final)
+        if text.count("\ufffd") > self._bytes[:used].count("\ufffd".encode()):  # some were not written so
+            self.broken = True
         self._bytes = self._bytes[used:]
         return text
 
@@ -85,13 +94,10 @@ class WordReader:
 
 
 def read_words(chunks: Iterable[str | bytes], language: Language) -> Iterator[Event]:
-    """The same as a generator: each event as soon as its chunk is there.
+    """The words and line ends of one text.
 
     >>> from stacl.languages import language
     >>> list(read_words(["Guten Tag\\n"], language("de")))[:2]
     ['Guten', 'Tag']
     """
-    reader = WordReader(language)
-    for chunk in chunks:
-        yield from reader.feed(chunk)
-    yield from reader.close()
+    return WordReader(language).events(chunks)

@@ -50,6 +50,9 @@ def test_an_exported_model_may_be_one_of_them(copy_run, another, tmp_path, capsy
     one, other, mean = weights(copy_run), weights(another), weights(out)
     for name in one:
         torch.testing.assert_close(mean[name], (one[name] + other[name]) / 2)
+    # A mean has no data of its own, and gets none: else it would look like a run that `--resume` may begin anew.
+    assert main(["average", str(another), str(out), "--out", str(tmp_path / "again")]) == 0
+    assert not (out / "data").exists()
     assert main(["average", str(another), str(tmp_path / "fast"), "--out", str(tmp_path / "none")]) == 2
     assert "no model" in capsys.readouterr().err
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import pytest
 
@@ -133,6 +134,14 @@ def test_somebody_elses_file_is_not_overwritten(teacher, tmp_path, capsys):
     assert command(teacher, tmp_path / "said") == 2
     assert "says nothing of a distillation" in capsys.readouterr().err
     assert (tmp_path / "said.json").read_text() == '[{"set": "precious"}]'
+
+
+def test_a_place_that_cannot_be_written_is_said_in_one_line(teacher, tmp_path, capsys):
+    (tmp_path / "file").write_text("")
+    for out in (tmp_path / "file" / "said", Path("/proc/nowhere/said")):
+        assert command(teacher, out) == 2
+        (line,) = capsys.readouterr().err.splitlines()
+        assert str(out) in line
 
 
 @pytest.mark.parametrize("sides", [("source", "target"), ("source",), ("target",)])

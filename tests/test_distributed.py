@@ -151,7 +151,7 @@ def test_a_process_that_does_not_answer_is_given_up(tmp_path, toy_config):
     """Stopped, not dead: only the clock can tell."""
     run = tmp_path / "run"
     long = options(train__steps=100_000, train__validate_every=100_000)
-    first, second = pair("train", toy_config, "--out", run, *long, STACL_TIMEOUT="20")
+    first, second = pair("train", toy_config, "--out", run, *long, STACL_TIMEOUT="20.5")
     try:
         wait_for(lambda: any((run / "checkpoints").glob("[0-9]*")), first, second)
         second.send_signal(signal.SIGSTOP)

@@ -154,6 +154,8 @@ def test_real_simuleval_reads_ours(tmp_path: Path) -> None:
         (_instance("a b", [1, 2, 3, 3]), "log:1: 4 delays, but the prediction has 2 words"),
         ('{"prediction": "a", "delays": [1]}\n', "log:1: the field 'source_length' is missing"),
         (_instance("a b", [1, 2]) + '{"prediction"\n', "log:2: not valid JSON"),
+        (_instance("a b", [1, 2]) + '{"prediction": ' + "[" * 100_000 + "\n", "log:2: not valid JSON"),
+        ('{"source_length": 1, "delays": [1]}\n{"delays": ' + "[" * 100_000 + "\n", "log:2: not valid JSON"),
         (
             _instance("a b", [1, 2]) + _instance("a b", [1, 2]),
             "log:2: index 0 comes after 0: is this the log of two runs",

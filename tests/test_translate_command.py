@@ -15,11 +15,13 @@ import termios
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 import torch
 
 from stacl import api, checkpoint, config, logs, pretrained
+from stacl.commands.translate import _usual
 from stacl.corpora.base import corpus
 from tests.conftest import ROOT, stacl
 from tests.helpers import frames
@@ -209,6 +211,45 @@ def test_a_file_has_no_speaker_and_an_empty_line_is_a_sentence(copy_run, tmp_pat
     assert not first.read_times
     assert not first.write_times
     assert first.compute_seconds > 0
+
+
+def test_the_trace_never_goes_over_the_text(copy_run, tmp_path):
+    text = tmp_path / "text"
+    text.write_text(f"{LINES[0]}\n")
+    (tmp_path / "link").symlink_to(text)
+    with text.open() as piped_in:
+        for arguments, standard_input in (
+            ((text, "--trace", text), None),
+            ((text, "--trace", tmp_path / "link"), None),
+            (("--trace", text), piped_in),
+        ):
+            done = stacl("translate", copy_run, *arguments, stdin=standard_input)
+            assert done.returncode == 2
+            assert "is the text to translate" in done.stderr
+    assert text.read_text() == f"{LINES[0]}\n"
+
+
+def test_a_replacement_character_that_was_written_is_utf8(copy_run):
+    done = stacl("translate", copy_run, input=f"{LINES[0]} \ufffd\n")
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+@pytest.mark.parametrize(
+    ("trained", "expected"),
+    [
+        ("wait-k:1-inf", "confidence:2-6"),
+        ("wait-k:2-6", "confidence:2-6"),
+        ("wait-k:3-9", None),
+        ("wait-k:1-5", None),
+        ("wait-k:1-inf,unit=piece", None),
+        ("wait-k:1-inf,c=0.2", None),
+        ("full", None),
+        ("mine.py:g", None),
+    ],
+)
+def test_only_a_model_for_all_these_lags_is_adaptive_by_itself(trained, expected):
+    chosen = _usual(SimpleNamespace(settings=SimpleNamespace(policy=trained)))
+    assert (None if chosen is None else str(chosen)) == expected
 
 
 def test_without_a_policy_a_model_for_every_k_waits_only_where_it_must(copy_run, tmp_path):

@@ -10,6 +10,7 @@ import pytest
 import torch
 
 from stacl import api, checkpoint, config, pretrained
+from stacl.config import Config, DataSettings, ModelSettings
 from stacl.engine import TorchEngine
 from stacl.errors import UserError
 from stacl.export import export_model
@@ -65,7 +66,7 @@ def test_a_shipped_model_says_the_same_in_torch():
     folder = pretrained.find("captions-de-en")
     settings, (source, target) = config.load(folder / "config.toml"), api.load_vocabularies(folder)
     model = api.build_model(settings, source, target).eval()
-    begin_with(model, folder, source, target)
+    begin_with(model, settings.model, folder, source, target)
     unpacked = api.Translator(settings, TorchEngine(model), source, target)
     shipped = api.load("captions-de-en")
     same = [unpacked.translate(line, "wait-k:3") == shipped.translate(line, "wait-k:3") for line in GERMAN]
@@ -117,11 +118,24 @@ def test_what_is_no_deeper_model_is_refused(tmp_path):
         begin(restless("causal", True, encoder_layers=1), restless("causal", True), tmp_path, pieces)
     with pytest.raises(UserError, match="does not belong to this model"):
         begin(Rnn(VOCABULARY, VOCABULARY, **SIZE), restless("causal", True), tmp_path, pieces)
+    # The layers of an RNN have no outputs of their own that could be silenced.
+    with pytest.raises(UserError, match="does not belong to this model"):
+        begin(
+            Rnn(VOCABULARY, VOCABULARY, **(SIZE | {"encoder_layers": 4})),
+            Rnn(VOCABULARY, VOCABULARY, **SIZE),
+            tmp_path,
+            pieces,
+        )
+    # Other heads have the same shapes, and would attend to something else.
+    model = restless("causal", True)
+    with pytest.raises(UserError, match=r"model\.heads must be 2, as in .*, not 4"):
+        begin(model, model, tmp_path, pieces, heads=4)
 
 
-def begin(model, other, folder, pieces) -> None:
+def begin(model, other, folder, pieces, heads: int = SIZE["heads"]) -> None:
     """`model` begins with the weights of `other`, which has the same pieces."""
+    config.save(Config(data=DataSettings("de", "en", ["copy"]), model=ModelSettings(heads=2)), folder / "config.toml")
     checkpoint.save_model(folder / "model.safetensors", other.state_dict(), {"step": 1})
     (folder / "vocabulary").mkdir(exist_ok=True)
     pieces.save(folder / "vocabulary" / "source.model")
-    begin_with(model, folder, pieces, pieces)
+    begin_with(model, ModelSettings(heads=heads), folder, pieces, pieces)

@@ -24,6 +24,16 @@ def test_a_finished_line_stays_whole_and_a_narrow_window_is_kept_to(monkeypatch)
         assert frames(out.getvalue())[-1] == (" ".join(words), " ".join(words))
 
 
+def test_a_word_that_was_broken_off_does_not_stay():
+    out = io.StringIO()
+    view = TerminalView(language("de"), language("en"), out)
+    view.heard("Ein")
+    view.said("A")
+    view.typing("Hun")
+    view.end()
+    assert frames(out.getvalue())[-1] == ("Ein", "A")
+
+
 def test_letters_that_make_no_word_yet_are_seen():
     """Where no space ends a word, the next letters do: until then they are shown as they were typed."""
     out = io.StringIO()

@@ -91,6 +91,16 @@ def test_a_broken_character_is_replaced_when_text_follows_or_the_stream_ends() -
     assert reader.close() == []
 
 
+def test_only_bytes_that_are_no_utf8_count_as_broken() -> None:
+    reader = WordReader(language("de"))
+    text = "ein \ufffd Wort "
+    for chunk in (text, text.encode(), text.encode()[:5], text.encode()[5:]):
+        reader.feed(chunk)
+    assert not reader.broken
+    reader.feed("\ufffd ".encode() + b"sch\xf6n ")
+    assert reader.broken
+
+
 def test_a_very_long_word_and_controls_lose_nothing() -> None:
     events = list(read_words([b"x" * 9_999 + b"\x00y \x07 z"], language("de")))
     assert "".join(str(event) for event in events if event is not LINE_END) == "x" * 9_999 + "yz"

@@ -13,6 +13,7 @@ from __future__ import annotations
 import argparse
 import shutil
 import sys
+import tempfile
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -50,19 +51,20 @@ def run(args: argparse.Namespace) -> int:
     facts = {"step": checkpoint.model_facts(last / "model.safetensors")["step"], "averaged": len(runs)}
     weights = {folder: trained_tensors(folder) for folder in runs}
     settings = config.load(last / "config.toml", ["train.bleu_lines=0"])  # the loss alone says enough, and sooner
-    prepared = prepare(settings, last, lambda text: print(text, file=sys.stderr))
-
-    def figures(weights: dict[str, Tensor], name: Path) -> Figures:
-        model = api.build_model(settings, prepared.source, prepared.target)
-        checkpoint.load_weights(model, weights, str(name))
-        found = validate(model.eval(), prepared, settings)
-        print(f"{name}: validation loss {found.loss:.4f}", flush=True)
-        return found
-
-    for folder, tensors in weights.items():
-        figures(tensors, folder)
     mean = checkpoint.average(weights[folder] for folder in runs)
-    facts["valid"] = asdict(figures(mean, args.out))
+    with tempfile.TemporaryDirectory() as scratch:
+        prepared = prepare(settings, _home(last, Path(scratch)), lambda text: print(text, file=sys.stderr))
+
+        def figures(weights: dict[str, Tensor], name: Path) -> Figures:
+            model = api.build_model(settings, prepared.source, prepared.target)
+            checkpoint.load_weights(model, weights, str(name))
+            found = validate(model.eval(), prepared, settings)
+            print(f"{name}: validation loss {found.loss:.4f}", flush=True)
+            return found
+
+        for folder, tensors in weights.items():
+            figures(tensors, folder)
+        facts["valid"] = asdict(figures(mean, args.out))
 
     def write(folder: Path) -> None:
         folder.mkdir(parents=True)
@@ -72,6 +74,14 @@ def run(args: argparse.Namespace) -> int:
 
     write_atomically(args.out, write)
     return 0
+
+
+def _home(last: Path, scratch: Path) -> Path:
+    """Where the data lies, or is made: never in a folder that is only to be read, for it would look like a run."""
+    if (last / "data").exists():
+        return last
+    shutil.copytree(last / "vocabulary", scratch / "vocabulary")
+    return scratch
 
 
 def _check_alike(runs: list[Path]) -> None:

@@ -12,6 +12,7 @@ they were made with. A run that was killed goes on where it stopped when the sam
 from __future__ import annotations
 
 import argparse
+import contextlib
 import itertools
 import json
 import os
@@ -75,7 +76,8 @@ def run(args: argparse.Namespace) -> int:
         try:
             _distill(translator, lines, args, facts, files)
         finally:
-            lock.rmdir()
+            with contextlib.suppress(OSError):  # it was never made where nothing can be written, which is said already
+                lock.rmdir()
     print("\n".join(map(str, files)))
     return 0
 

@@ -89,7 +89,7 @@ def run(args: argparse.Namespace) -> int:
         source = _open(args.file, stack)
         translator = api.load(args.model)
         # It empties the file: not before it is known that there will be something to keep.
-        log = None if args.trace is None else _Log(args.trace, stack, args.pace, _is_file(source))
+        log = None if args.trace is None else _Log(args.trace, stack, args.pace, source)
         session = translator.stream(
             reading or _usual(translator),
             beam=args.beam,
@@ -122,9 +122,9 @@ def _usual(translator: Translator) -> Policy | None:
     own, adaptive = translator.settings.policy, policy(_ADAPTIVE)
     trained = None if runs_code(own) else policy(own)
     assert isinstance(adaptive, Confidence)
-    if isinstance(trained, WaitK) and trained.k <= adaptive.least and trained.last_k >= adaptive.most:
-        return adaptive
-    return None
+    if not isinstance(trained, WaitK) or trained.c or trained.unit != adaptive.unit:
+        return None
+    return adaptive if trained.k <= adaptive.least and trained.last_k >= adaptive.most else None
 
 
 class _Stop:
@@ -173,11 +173,12 @@ def _interpret(
     on_empty: Callable[[Trace], None] | None,
 ) -> int:
     """The loop: hear, say. Ctrl-C and the end of the input still say what is due."""
-    from stacl.words import LINE_END, read_words
+    from stacl.words import LINE_END, WordReader
 
+    reader = WordReader(session.translator.source_language)
     code, in_line, line, strange = 0, False, 1, False
     try:
-        for event in read_words(chunks, session.translator.source_language):
+        for event in reader.events(chunks):
             stop.check()
             if event is LINE_END:
                 _say(session.end(), view)
@@ -186,7 +187,7 @@ def _interpret(
                     on_empty(Trace(0, (), policy=str(session.policy)))
                 in_line, line = False, line + 1
                 continue
-            if "\ufffd" in event and not strange and not sys.stdout.isatty():
+            if reader.broken and "\ufffd" in event and not strange and not sys.stdout.isatty():
                 strange = True  # said once: it goes on, for a live stream may be broken for a moment only
                 print(
                     f"stacl translate: line {line} is not UTF-8, and what cannot be read is lost;"
@@ -231,9 +232,11 @@ class _Log:
     measured against them. With a pace there is one, and his first word began before it came.
     """
 
-    def __init__(self, path: Path, stack: contextlib.ExitStack, pace: float | None, from_file: bool) -> None:
-        self._path = path
-        self._pace, self._from_file = pace, from_file
+    def __init__(self, path: Path, stack: contextlib.ExitStack, pace: float | None, source: IO[bytes]) -> None:
+        heard = os.fstat(source.fileno())
+        self._path, self._pace, self._from_file = path, pace, stat.S_ISREG(heard.st_mode)
+        if self._from_file and path.exists() and os.path.samestat(heard, path.stat()):
+            raise UserError(f"--trace {path} is the text to translate, which it would overwrite; name another file")
         with self._said_in_one_line():
             # Unbuffered: a kill loses no sentence, and a full disk is noticed where it can be said.
             self._file = stack.enter_context(path.open("wb", buffering=0))
@@ -252,10 +255,6 @@ class _Log:
             yield
         except OSError as error:
             raise UserError(f"--trace {self._path} cannot be written: {error.strerror}") from None
-
-
-def _is_file(source: IO[bytes]) -> bool:
-    return stat.S_ISREG(os.fstat(source.fileno()).st_mode)
 
 
 def _chunks(source: IO[bytes], stop: _Stop) -> Iterator[bytes]:

@@ -11,7 +11,7 @@ import re
 from array import array
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import zip_longest
+from itertools import chain, zip_longest
 from typing import Any
 
 from stacl import plugins
@@ -21,6 +21,7 @@ from stacl.metrics.base import Metric, Quality, QualityMetric
 from stacl.trace import Trace
 
 _WITHOUT_SPACES = re.compile("[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff]{2}")  # Chinese and Japanese
+Aligned = tuple[Trace, tuple[str, ...]]  # a sentence and its references
 
 
 @dataclass(frozen=True)
@@ -96,10 +97,9 @@ def measure(
     2.0
     """
     means = Means(weighted, keep=keep or samples > 0)
-    texts: _Texts | None = None
-    for number, (trace, lines) in enumerate(_aligned(traces, references, hypotheses)):
-        if texts is None:
-            texts = _Texts(_quality_metrics(tokenize, comet) if lines else [], keep)
+    judged, sentences = _judged(_aligned(traces, references, hypotheses))
+    texts = _Texts(_quality_metrics(tokenize, comet) if judged else [], keep)
+    for number, (trace, lines) in enumerate(sentences):
         trace = trace.in_unit(unit) if unit else trace
         if bool(lines) != bool(texts.metrics) and (lines or trace.source_length):  # an empty line needs none
             has, have = ("a reference", "none") if lines else ("no reference", "one")
@@ -110,8 +110,6 @@ def measure(
         scores_of_text = texts.add(trace, lines, given, bool(on_sentence))
         if on_sentence:
             on_sentence(number, row | scores_of_text)
-    if texts is None:
-        raise UserError("there is nothing to score: no sentence was given")
     scores, signatures, intervals = means.results(samples)
     for name, result in texts.results(sources, samples):
         scores[name], signatures[name] = result.score, result.signature
@@ -180,11 +178,23 @@ def _quality_metrics(tokenize: str, comet: str | None) -> list[QualityMetric]:
     return found
 
 
+def _judged(sentences: Iterator[Aligned]) -> tuple[bool, Iterator[Aligned]]:
+    """Whether they have references, as the first tells that is not an empty line, which needs none; and all of them."""
+    first: list[Aligned] = []
+    for trace, lines in sentences:
+        first.append((trace, lines))
+        if lines or trace.source_length:
+            break
+    if not first:
+        raise UserError("there is nothing to score: no sentence was given")
+    return bool(first[-1][1]), chain(first, sentences)
+
+
 def _aligned(
     traces: Iterable[Trace],
     references: Sequence[Sequence[str]] | Mapping[str, Sequence[str]] | None,
     hypotheses: Sequence[str] | None,
-) -> Iterator[tuple[Trace, tuple[str, ...]]]:
+) -> Iterator[Aligned]:
     """Traces with their reference lines; files of different lengths are not the same text."""
     carried = references is None  # by the traces themselves
     if carried and hypotheses is None:

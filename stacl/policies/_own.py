@@ -64,10 +64,10 @@ def _checked(value: Any, step: int, before: float, name: str) -> float:
 def from_file(path: Path, name: str, unit: str | None) -> Policy:
     """`path/to/file.py:Name`, where Name is a function g(t), a list, a Policy, or a class of one."""
     name, _, rest = name.partition(",")
-    _, options = written_arguments(rest)
+    arguments, options = written_arguments(rest)
     said = options.pop("unit", None) or unit
     unit = one_unit(said, unit)
-    refuse_rest(str(path), (), options, ())
+    refuse_rest(str(path), arguments, options, ())
     if not name:
         raise UserError(f"which policy of {path}? Write {path}:Name")
     if not path.is_file():
@@ -88,8 +88,11 @@ def from_file(path: Path, name: str, unit: str | None) -> Policy:
     if isinstance(found, type) and issubclass(found, Policy):
         try:
             found = found(unit=unit)
-        except TypeError as error:
-            raise UserError(f"{path}:{name} cannot be made as {name}(unit={unit!r}): {error}") from None
+        except UserError:
+            raise
+        except Exception as error:
+            made = f"{path}:{name} cannot be made as {name}(unit={unit!r})"
+            raise UserError(f"{made}: {type(error).__name__}: {error}") from error
     if isinstance(found, Policy):
         return policy(found, said)
     if callable(found) or isinstance(found, Sequence):

@@ -13,10 +13,11 @@ from going through it step by step.
 
 from __future__ import annotations
 
+import contextlib
 import math
 import random
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from itertools import accumulate
@@ -86,6 +87,24 @@ class Policy(ABC):
             return Action.READ
         return Action.WRITE
 
+    def decided(self, view: View) -> Action:
+        """What `decide` says, which may be somebody's own: that it is an action, or what is wrong with it."""
+        with self.blamed():
+            action = self.decide(view)
+        if not isinstance(action, Action):
+            raise UserError(f"{type(self).__name__}: decide(view) must be Action.READ or Action.WRITE, not {action!r}")
+        return action
+
+    @contextlib.contextmanager
+    def blamed(self) -> Iterator[None]:
+        """What goes wrong inside is the policy's fault, and is said so in one line."""
+        try:
+            yield
+        except UserError:
+            raise
+        except Exception as error:
+            raise UserError(f"the policy {type(self).__name__} fails: {type(error).__name__}: {error}") from error
+
     def visible(self, source_length: int, target_length: int) -> list[int]:
         """Units that the training mask shows at each step, the end counted: g(t) over the |x|+1 model units."""
         return self._served(source_length + 1, source_length + 1, target_length)
@@ -103,12 +122,13 @@ class Policy(ABC):
     def _served(self, most: int, units: int, target_length: int) -> list[int]:
         """Units read before each step, at most `most`, of a source that has `units` of them."""
         if type(self).decide is Policy.decide:
-            wishes = accumulate((self.wish(t) for t in range(1, target_length + 1)), max)
-            return [most if wish >= most else max(0, math.ceil(wish)) for wish in wishes]
+            with self.blamed():
+                wishes = accumulate((self.wish(t) for t in range(1, target_length + 1)), max)
+                return [most if wish >= most else max(0, math.ceil(wish)) for wish in wishes]
         reads: list[int] = []
         read = 0
         for written in range(target_length):
-            while read < units and self.decide(View(read, written, ended=False)) is Action.READ:
+            while read < units and self.decided(View(read, written, ended=False)) is Action.READ:
                 read += 1
             reads.append(min(read, most))
         return reads

@@ -12,7 +12,7 @@ import random
 
 from stacl.errors import UserError
 from stacl.policies.base import Action, Policy, View, refuse_rest
-from stacl.policies.wait_k import WaitK
+from stacl.policies.wait_k import WaitK, parsed_k
 
 SURE, UNSURE = 0.8, 0.2
 
@@ -31,7 +31,9 @@ class Confidence(Policy):
 
     weighs = True
 
-    def __init__(self, least: int, most: int, sure: float = SURE, unsure: float = UNSURE, unit: str = "word") -> None:
+    def __init__(
+        self, least: float, most: float, sure: float = SURE, unsure: float = UNSURE, unit: str = "word"
+    ) -> None:
         super().__init__(unit)
         self._family = WaitK(least, last_k=most, unit=unit)  # which also says what is wrong with the two
         if most == float("inf"):
@@ -44,10 +46,10 @@ class Confidence(Policy):
     def parse(cls, arguments: list[str], options: dict[str, str], unit: str) -> Confidence:
         refuse_rest("confidence", arguments[1:], options, ("sure", "unsure"))
         least, dash, most = (arguments or [""])[0].partition("-")
-        if not (least.isdecimal() and dash and most.isdecimal()):
+        if not (least and dash and most):
             raise UserError("confidence needs its least and last lag, for example confidence:1-6")
         sure, unsure = (_probability(options.get(name, usual), name) for name, usual in _USUAL.items())
-        return cls(int(least), int(most), sure, unsure, unit)
+        return cls(parsed_k(least), parsed_k(most), sure, unsure, unit)
 
     def threshold(self, lag: int) -> float:
         """How sure the model must be to speak at this lag."""

@@ -47,10 +47,10 @@ class WaitK(Policy):
             raise UserError("wait-k needs its k, for example wait-k:3, wait-k:inf, or wait-k:1-9 to train for every k")
         first, dash, last = arguments[0].partition("-") if not arguments[0].startswith("-") else (arguments[0], "", "")
         return cls(
-            _parsed_k(first),
+            parsed_k(first),
             c=options.get("c", 0),
             ratio=options.get("ratio"),
-            last_k=_parsed_k(last) if dash else None,
+            last_k=parsed_k(last) if dash else None,
             unit=unit,
         )
 
@@ -94,7 +94,7 @@ def _checked_k(k: float) -> float:
     return k if k == math.inf else int(k)
 
 
-def _parsed_k(text: str) -> float:
+def parsed_k(text: str) -> float:
     if text in ("inf", "infinity", "∞"):
         return math.inf
     try:

@@ -153,7 +153,9 @@ def test_large_and_mixed_corpora_are_scored_as_their_sentences_are(monkeypatch: 
 def test_a_log_that_lacks_some_references() -> None:
     """A missing one would count as an empty one, and make good output look bad. An empty line needs none."""
     with_one = Trace(2, (1, 2), target=("e", "f"), reference="e f")
-    assert measure([with_one, Trace(0, ())]).scores["BLEU"] == measure([with_one]).scores["BLEU"]
+    for traces in ([with_one, Trace(0, ())], [Trace(0, ()), Trace(0, ()), with_one]):
+        assert measure(traces).scores["BLEU"] == measure([with_one]).scores["BLEU"]
+    assert measure([Trace(0, ())]).sentences == 1
     with pytest.raises(UserError, match="sentence 2 has no reference and those before it have one"):
         measure([with_one, FAST])
     with pytest.raises(UserError, match="sentence 2 has a reference and those before it have none"):

@@ -46,7 +46,8 @@ def test_what_is_asked_for_falls_with_the_lag():
     [
         ("confidence", "least and last lag"),
         ("confidence:3", "least and last lag"),
-        ("confidence:2-inf", "least and last lag"),
+        ("confidence:2-inf", "needs a last lag"),
+        ("confidence:1-" + "9" * 5000, "whole number from 1"),
         ("confidence:-2-3", "least and last lag"),
         ("confidence:0-3", "whole number from 1"),
         ("confidence:4-2", "runs backwards"),

@@ -62,11 +62,17 @@ def test_what_is_wrong_with_a_class_or_an_instance_in_a_file(tmp_path):
         "class Neither(Policy):\n"
         "    def spec(self): return 'neither'\n"
         "made = NeedsK(3)\n"
+        "class Angry(Policy):\n"
+        "    def __init__(self, unit): raise ValueError('no mood')\n"
+        "    def spec(self): return 'angry'\n"
+        "def g(t): return t\n"
     )
     for name, message in (
         ("NeedsK", r"cannot be made as NeedsK\(unit='word'\): .*'k'"),
         ("NoName", "cannot be made as NoName"),
         ("made,unit=piece", "counts in word, not in piece"),
+        ("Angry", r"cannot be made as Angry\(unit='word'\): ValueError: no mood"),
+        ("g,foo", "does not understand 'foo'"),
     ):
         with pytest.raises(UserError, match=message):
             policy(f"{file}:{name}")
@@ -77,6 +83,52 @@ def test_what_is_wrong_with_a_class_or_an_instance_in_a_file(tmp_path):
         policy(3)
     with pytest.raises(UserError, match="none does not understand '3'"):
         policy("none:3")
+
+
+class Wrong(Policy):
+    """One that does what it is told, right or wrong."""
+
+    def __init__(self, answer) -> None:
+        super().__init__()
+        self.answer = answer
+
+    def spec(self) -> str:
+        return "wrong"
+
+
+class WrongWish(Wrong):
+    def wish(self, t: int) -> float:
+        return self.answer(t)
+
+
+class WrongDecision(Wrong):
+    weighs = True
+
+    def decide(self, view: View) -> Action:
+        return self.answer(view)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        (WrongWish(lambda t: 1 / 0), "the policy WrongWish fails: ZeroDivisionError"),
+        (WrongWish(lambda t: None), "the policy WrongWish fails: TypeError"),
+        (WrongDecision(lambda view: view.nothing), "the policy WrongDecision fails: AttributeError"),
+        (WrongDecision(lambda view: Action(view.confidence < 0.5)), "the policy WrongDecision fails: TypeError"),
+        (WrongDecision(lambda view: "R"), r"must be Action\.READ or Action\.WRITE, not 'R'"),
+        (WrongDecision(lambda view: None), r"must be Action\.READ or Action\.WRITE, not None"),
+    ],
+)
+def test_what_a_class_does_wrong_is_said_in_training_and_live(wrong, message):
+    with pytest.raises(UserError, match=message):
+        wrong.visible(5, 5)
+    with pytest.raises(UserError, match=message):
+        Rules(np.zeros(1, dtype=bool), wrong).action(0, 0, source_ended=False)
+
+
+def test_a_wish_that_is_no_number_is_refused():
+    with pytest.raises(UserError, match="the policy WrongWish fails: ValueError"):
+        WrongWish(lambda t: float("nan")).schedule(5, 5)
 
 
 def test_who_never_listens_is_not_cut_short():
