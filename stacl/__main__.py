@@ -9,6 +9,7 @@ import os
 import re
 import signal
 import sys
+from pathlib import Path
 from typing import NoReturn
 
 import stacl
@@ -59,6 +60,15 @@ def build_parser() -> argparse.ArgumentParser:
 
 
 def main(argv: list[str] | None = None) -> int:
+    try:
+        return _main(argv)
+    except KeyboardInterrupt:
+        return 128 + signal.SIGINT
+
+
+def _main(argv: list[str] | None) -> int:
+    if sys.stdout is None:  # closed by who called us: what is said goes nowhere
+        sys.stdout = Path(os.devnull).open("w", encoding="utf-8")  # noqa: SIM115
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             # As the input, whatever the locale is; the name of a file may be in anything.
@@ -83,8 +93,6 @@ def main(argv: list[str] | None = None) -> int:
             raise
         print(f"stacl {args.verb}: the disk is full", file=sys.stderr)
         return 2
-    except KeyboardInterrupt:
-        return 128 + signal.SIGINT
 
 
 if __name__ == "__main__":

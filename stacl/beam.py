@@ -22,10 +22,16 @@ from stacl.errors import UserError
 from stacl.rules import Hypothesis, Rules, Start
 from stacl.text import END
 
+_MOST = 100
+
 
 def check(beam: int, ahead: int) -> None:
     if beam < 1:
         raise UserError(f"a beam has at least one branch, not {beam}")
+    if max(beam, ahead) > _MOST:
+        raise UserError(
+            f"a beam has at most {_MOST} branches and looks at most as many pieces ahead: more gains nothing"
+        )
     if ahead < 0:
         raise UserError(f"one looks 0 or more pieces ahead, not {ahead}")
     if ahead and beam == 1:

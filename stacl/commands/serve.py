@@ -19,6 +19,7 @@ import socket
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
+from urllib.parse import quote
 
 from stacl.errors import UserError
 from stacl.server import limits
@@ -91,6 +92,8 @@ def run(args: argparse.Namespace) -> int:
 def _settings(args: argparse.Namespace) -> Settings:
     from stacl.server.settings import LOOPBACK, Settings, default_workers
 
+    if args.token is not None and not args.token.strip():
+        raise UserError("--token is empty, and would let everybody in; name one, or say so with --no-token")
     if args.token is not None and args.no_token:
         raise UserError("--token and --no-token exclude each other")
     if not 0 <= args.port <= 65_535:
@@ -151,5 +154,5 @@ def _announcement(host: str, listener: socket.socket, settings: Settings, names:
     shown = socket.gethostname() if host in _EVERYWHERE else host
     address = f"http://{f'[{shown}]' if ':' in shown else shown}:{listener.getsockname()[1]}/"
     if settings.token is not None:
-        address += f"?token={settings.token}"
+        address += f"?token={quote(settings.token, safe='')}"
     return f"stacl serve: open {address} (models: {', '.join(names)}; Ctrl-C ends)"

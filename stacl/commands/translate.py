@@ -38,6 +38,7 @@ if TYPE_CHECKING:
 
 _SLOWEST = 3600.0
 _BEAM = 5
+_ENDS = [signal.SIGINT, signal.SIGTERM, *([signal.SIGHUP] if hasattr(signal, "SIGHUP") else [])]
 _ADAPTIVE = "confidence:2-6"  # as good as wait-k:5 on dev sets, and less behind (experiments/LOG.md)
 
 
@@ -77,6 +78,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     if args.pace is not None and not 0 <= args.pace <= _SLOWEST:
         raise UserError(f"--pace is a time from 0 to {_SLOWEST:g} seconds, not {args.pace:g}")
+    if str(args.trace) == "-":
+        raise UserError("--trace needs a file: standard output is for the translation")
     from stacl import api
     from stacl.beam import check
     from stacl.keys import typed
@@ -128,21 +131,24 @@ def _usual(translator: Translator) -> Policy | None:
 
 
 class _Stop:
-    """Ctrl-C: taken at once while waiting, else between two words, so that no sentence is left in a half-done step.
+    """Ctrl-C, or being told to end: at once while waiting, else between two words, so that no step is left half-done.
 
     A second one ends the program wherever it is.
     """
 
     def __init__(self) -> None:
-        self.wanted = False
+        self.wanted = 0  # the number of the signal that came
         self._waiting = False
 
     def __enter__(self) -> _Stop:
-        self._before = signal.signal(signal.SIGINT, self._came)
+        # Who has it ignored, as nohup does, wants it ignored.
+        heard = [number for number in _ENDS if signal.getsignal(number) is not signal.SIG_IGN]
+        self._before = {number: signal.signal(number, self._came) for number in {signal.SIGINT, *heard}}
         return self
 
     def __exit__(self, *error: object) -> None:
-        signal.signal(signal.SIGINT, self._before)
+        for number, before in self._before.items():
+            signal.signal(number, before)
 
     @contextlib.contextmanager
     def waiting(self) -> Iterator[None]:
@@ -159,9 +165,9 @@ class _Stop:
             raise KeyboardInterrupt
 
     def _came(self, number: int, frame: FrameType | None) -> None:
-        if self._waiting or self.wanted:
+        again, self.wanted = self.wanted, number
+        if self._waiting or again:
             raise KeyboardInterrupt
-        self.wanted = True
 
 
 def _interpret(
@@ -202,7 +208,7 @@ def _interpret(
             _say(session.read(event), view)
             view.behind(session.behind)
     except KeyboardInterrupt:
-        code = 128 + signal.SIGINT
+        code = 128 + (stop.wanted or signal.SIGINT)
     _say(session.close(), view)
     if in_line:
         view.end()

@@ -7,6 +7,8 @@ from functools import partial
 from stacl.errors import UserError, suggest
 from stacl.metrics._sacrebleu import SacreBleuMetric
 
+_BUILT_IN = ("13a", "zh", "char", "intl", "none")  # which need nothing else
+
 
 class BLEU(SacreBleuMetric):
     """Papineni et al. 2002, Post 2018: the figure and the signature are those of the `sacrebleu` command.
@@ -23,5 +25,11 @@ class BLEU(SacreBleuMetric):
         known = metrics.BLEU.TOKENIZERS
         if tokenize not in known:
             raise UserError(f"sacreBLEU has no tokenizer {tokenize!r}{suggest(tokenize, known)}")
+        if tokenize not in _BUILT_IN:
+            try:
+                metrics.BLEU(tokenize=tokenize)
+            except Exception as error:  # some want a package more, some the network
+                said = " ".join(str(error).split())
+                raise UserError(f"sacreBLEU's tokenizer {tokenize!r} does not work here: {said}") from error
         # Effective order: a sentence of three words has no 4-gram, and is not worth nothing for that.
         super().__init__(partial(metrics.BLEU, tokenize=tokenize), effective_order=True)

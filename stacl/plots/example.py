@@ -69,6 +69,10 @@ def picture(args: argparse.Namespace) -> Figure:
     aligned = zip(args.alignment or (), traces, strict=False)
     links = [base.read_links(path, args.sentence, args.one_based, trace) for path, trace in aligned]
     names = [_name(trace, path) for trace, path in zip(traces, args.files, strict=True)]
+    if not 0 < args.width < 1000:
+        raise UserError(f"--width must be a number of inches, not {args.width:g}")
+    if len(args.label) > len(traces):
+        raise UserError(f"{len(args.label)} labels, but {len(traces)} logs")
     names = [*args.label, *names[len(args.label) :]][: len(traces)]
     texts = [*source, *(word for trace in traces for word in trace.target), *names, args.title or "", *gloss]
     base.prepare(texts, args.font)

@@ -13,6 +13,7 @@ import argparse
 import json
 import math
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -106,7 +107,18 @@ def _objects(path: str) -> list[dict[str, Any]]:
     objects = found if isinstance(found, list) else [found]
     if not objects or not all(isinstance(one, dict) and isinstance(one.get("scores"), dict) for one in objects):
         raise UserError(f'{path}: expected what `stacl score --json` prints, an object with "scores"')
+    for one in objects:
+        intervals = one.get("intervals") or {}
+        ends: list[Any] = list(intervals.values()) if isinstance(intervals, dict) else [None]
+        pairs = [pair for pair in ends if isinstance(pair, list) and len(pair) == 2]
+        numbers = [*(score for score in one["scores"].values() if score is not None), *chain(*pairs)]
+        if len(pairs) < len(ends) or not all(map(_drawable, numbers)):
+            raise UserError(f"{path}: expected a number or null for each score, and two numbers for each interval")
     return objects
+
+
+def _drawable(number: Any) -> bool:
+    return isinstance(number, int | float) and not isinstance(number, bool) and abs(number) < 1e12  # nor NaN
 
 
 def draw(curves: Curves, latencies: list[str], quality: str, title: str | None = None) -> Figure:

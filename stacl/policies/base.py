@@ -224,6 +224,8 @@ def written_arguments(text: str) -> tuple[list[str], dict[str, str]]:
     named: dict[str, str] = {}
     for part in filter(None, (part.strip() for part in text.split(","))):
         key, equals, value = part.partition("=")
+        if equals and key.strip() in named:
+            raise UserError(f"{key.strip()} is given twice, {named[key.strip()]} and {value.strip()}; say one of them")
         if equals:
             named[key.strip()] = value.strip()
         else:

@@ -35,6 +35,8 @@ class Confidence(Policy):
         self, least: float, most: float, sure: float = SURE, unsure: float = UNSURE, unit: str = "word"
     ) -> None:
         super().__init__(unit)
+        if least > most:
+            raise UserError(f"confidence:{least}-{most} runs backwards; write the smaller lag first")
         self._family = WaitK(least, last_k=most, unit=unit)  # which also says what is wrong with the two
         if most == float("inf"):
             raise UserError("confidence needs a last lag, as in confidence:1-6: else a doubt might last for ever")
