@@ -154,6 +154,13 @@ def test_public_names():
         _ = package.nothing
 
 
+def test_a_closed_output_is_no_error():
+    done = subprocess.run(
+        ["bash", "-c", f'"{sys.executable}" -m stacl show wait-k:3 >&-'], capture_output=True, cwd=ROOT
+    )
+    assert (done.returncode, done.stderr) == (0, b"")
+
+
 def test_output_is_utf8_whatever_the_locale():
     environment = os.environ | {"PYTHONPATH": str(ROOT), "PYTHONIOENCODING": "latin-1"}
     done = subprocess.run([sys.executable, "-m", "stacl", "show", "wait-k:3"], capture_output=True, env=environment)

@@ -183,6 +183,8 @@ def test_curve_is_sorted_and_has_whiskers(folder: Path) -> None:
             "source:1: 1 words, but the trace has read 2",
         ),
         (["example", "de.jsonl", "--gloss", "one two", "--out", "x.svg"], "--gloss has 2 words for 5"),
+        (["example", "de.jsonl", "--width", "nan", "--out", "x.svg"], "--width must be a number of inches, not nan"),
+        (["example", "de.jsonl", "--label", "a", "--label", "b", "--out", "x.svg"], "2 labels, but 1 logs"),
         (["tradeoff", "links", "--out", "x.svg"], "links: not valid JSON"),
         (
             ["tradeoff", "empty.json", "--out", "x.svg"],
@@ -203,6 +205,25 @@ def test_mistakes(folder: Path, capsys: pytest.CaptureFixture[str], arguments: l
     error = capsys.readouterr().err
     assert message in error
     assert error.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        '{"scores": {"AL": "x", "BLEU": null}}',
+        '{"scores": {"AL": [1], "BLEU": 2}}',
+        '{"scores": {"AL": NaN, "BLEU": 2}}',
+        '{"scores": {"AL": 1e308, "BLEU": 2}}',
+        '{"scores": {"AL": 1, "BLEU": 2}, "intervals": {"AL": 3}}',
+        '{"scores": {"AL": 1, "BLEU": 2}, "intervals": {"AL": [3]}}',
+        '{"scores": {"AL": 1, "BLEU": 2}, "intervals": {"AL": [3, "x"]}}',
+        '{"scores": {"AL": 1, "BLEU": 2}, "intervals": [3]}',
+    ],
+)
+def test_scores_that_cannot_be_drawn(folder: Path, capsys: pytest.CaptureFixture[str], content: str) -> None:
+    Path("odd.json").write_text(content, encoding="utf-8")
+    assert main(["plot", "tradeoff", "odd.json", "--out", "x.svg"]) == 2
+    assert "odd.json: expected a number or null for each score" in capsys.readouterr().err
 
 
 def test_chinese_without_a_font_is_said_once(

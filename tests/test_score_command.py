@@ -178,6 +178,7 @@ def test_words_for_a_bare_path(folder: Path, capsys: pytest.CaptureFixture[str])
         (["ours.jsonl", "--reference", "short.en"], "short.en has 1 lines, but there are 2 sentences"),
         (["ours.jsonl", "--reference", "latin1.en"], "latin1.en:1: not UTF-8"),
         (["ours.jsonl", "--reference", "ref.en", "--tokenize", "chinese"], "no tokenizer 'chinese'"),
+        (["ours.jsonl", "--reference", "ref.en", "--tokenize", "ja-mecab"], "'ja-mecab' does not work here"),
         (["ours.jsonl", "--export", "x.xml"], "the ending says the format"),
         (["ours.jsonl", "--intervals", "-3"], "--intervals takes a number of samples"),
         (["ours.rw", "--unit", "char", "--format", "trace"], "ours.rw:1: not valid JSON"),

@@ -149,7 +149,8 @@ def test_a_line_out_for_a_line_in(copy_run, text, expected):
     assert (done.stdout, done.stderr, done.returncode) == (expected, "", 0)
 
 
-def test_interrupted_while_waiting_it_says_what_is_due(babbler):
+@pytest.mark.parametrize("sent", [signal.SIGINT, signal.SIGTERM])
+def test_told_to_end_while_waiting_it_says_what_is_due(babbler, sent):
     words = LINES[1].split()[:5]
     before, due = said_by_a_session(babbler, words, "wait-k:3")
     assert (len(before), len(due) > 3) == (3, True)
@@ -157,9 +158,9 @@ def test_interrupted_while_waiting_it_says_what_is_due(babbler):
     with piped(babbler, "--policy", "wait-k:3") as live:
         live.tell(" ".join(words) + " ")
         live.hear_until(re.escape(" ".join(before)) + "$")  # so words 3, 4 and 5 have come
-        live.process.send_signal(signal.SIGINT)
+        live.process.send_signal(sent)
         assert live.rest() == expected + "\n"
-        assert live.process.wait(PATIENCE) == 130
+        assert live.process.wait(PATIENCE) == 128 + sent
         assert errors_of(live) == ""
 
 
@@ -280,6 +281,9 @@ def test_pace_makes_a_speaker(copy_run, tmp_path):
         (["{run}", "--policy", "wait-q:3"], "no policy is called 'wait-q'; did you mean wait-k?"),
         (["{run}", "--policy", "wait-k:many"], "k must be a whole number from 1, or inf, not 'many'"),
         (["{run}", "--beam", "0"], "a beam has at least one branch, not 0"),
+        (["{run}", "--beam", "100000"], "a beam has at most 100 branches"),
+        (["{run}", "--ahead", "100000"], "looks at most as many pieces ahead"),
+        (["{run}", "--trace", "-"], "--trace needs a file"),
         (["{run}", "--beam", "1", "--ahead", "2"], "to look ahead takes a beam of 2 or more"),
         (["{run}", "--pace", "-1"], "--pace is a time from 0 to 3600 seconds, not -1"),
         (["{run}", "--pace", "nan"], "--pace is a time from 0 to 3600 seconds, not nan"),

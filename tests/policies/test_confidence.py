@@ -50,7 +50,7 @@ def test_what_is_asked_for_falls_with_the_lag():
         ("confidence:1-" + "9" * 5000, "whole number from 1"),
         ("confidence:-2-3", "least and last lag"),
         ("confidence:0-3", "whole number from 1"),
-        ("confidence:4-2", "runs backwards"),
+        ("confidence:4-2", "confidence:4-2 runs backwards"),
         ("confidence:1-4,sure=high", "sure must be a probability"),
         ("confidence:1-4,sure=nan", "0 <= unsure <= sure <= 1"),
         ("confidence:1-4,sure=0.2,unsure=0.3", "0 <= unsure <= sure <= 1"),

@@ -221,6 +221,7 @@ def test_own_policies_from_a_file(tmp_path):
         ("wait-k", "needs its k"),
         ("wait-k:5-2", "runs backwards"),
         ("wait-k:3,c=1", "c must be below 1"),
+        ("wait-k:3,c=0.25,c=0.5", "c is given twice, 0.25 and 0.5"),
         ("wait-k:3,c=7/4", "c must be below 1"),
         ("wait-k:3,c=a", "c must be a number"),
         ("wait-k:3,c=1/0", "c must be a number"),
