@@ -64,11 +64,13 @@ def row(*cells: str, style: str = "") -> None:
 
 def tell_more() -> None:
     print("What to try next:")
-    print("  .venv/bin/stacl translate --policy wait-k:3         type German, and English follows, three words behind")
-    print("  .venv/bin/stacl translate --policy confidence:2-6   the same, but it waits only where it is not sure")
-    print("  .venv/bin/stacl serve                               the same on a web page, with a latency slider")
-    print("  .venv/bin/stacl models                              what is shipped, how good it is, what it is bad at")
-    print("  .venv/bin/stacl --help                              train, evaluate, score, plot ...")
+    print(
+        "  .venv/bin/stacl translate                     type German, and English follows, slower where it is not sure"
+    )
+    print("  .venv/bin/stacl translate --policy wait-k:3   the same, always three words behind")
+    print("  .venv/bin/stacl serve                         the same on a web page, with a latency slider")
+    print("  .venv/bin/stacl models                        what is shipped, how good it is, what it is bad at")
+    print("  .venv/bin/stacl --help                        train, evaluate, score, plot ...")
 
 
 def main() -> None:

@@ -8,8 +8,9 @@ import shutil
 import pytest
 import torch
 
-from stacl import api, checkpoint
+from stacl import api, checkpoint, config
 from stacl.__main__ import main
+from stacl.transfer import begin_with
 
 
 @pytest.fixture
@@ -55,6 +56,28 @@ def test_an_exported_model_may_be_one_of_them(copy_run, another, tmp_path, capsy
     assert not (out / "data").exists()
     assert main(["average", str(another), str(tmp_path / "fast"), "--out", str(tmp_path / "none")]) == 2
     assert "no model" in capsys.readouterr().err
+
+
+def test_a_shallower_model_that_the_last_began_with(copy_run, tmp_path, capsys):
+    """Its missing layers add nothing, so that of half the new layers' outputs is left."""
+    deep = tmp_path / "deep"
+    shutil.copytree(copy_run, deep)
+    layers = config.load(copy_run / "config.toml").model.resolved().encoder_layers
+    settings = config.load(copy_run / "config.toml", [f"model.encoder_layers={layers + 1}"])
+    config.save(settings, deep / "config.toml")
+    source, target = api.load_vocabularies(copy_run)
+    model = api.build_model(settings, source, target)
+    begin_with(model, settings.model, copy_run, source, target)
+    with torch.no_grad():
+        model.encoder_layers[layers].feed.down.bias += 0.5
+    checkpoint.save_model(deep / "model.safetensors", model.state_dict(), {"step": 300})
+    assert main(["average", str(copy_run), str(deep), "--out", str(tmp_path / "mean")]) == 0
+    mean = weights(tmp_path / "mean")
+    torch.testing.assert_close(mean[f"encoder_layers.{layers}.feed.down.bias"].mean(), torch.tensor(0.25))
+    for name, tensor in weights(copy_run).items():
+        torch.testing.assert_close(mean[name], tensor)
+    assert main(["average", str(deep), str(copy_run), "--out", str(tmp_path / "none")]) == 2
+    assert "does not belong to this model" in capsys.readouterr().err
 
 
 def test_what_has_no_mean(copy_run, another, tmp_path, capsys):

@@ -5,7 +5,8 @@
 
 The loss of each run and of their mean, on the validation data of the last one, says whether it was worth it. Runs that
 began apart have nothing in common, and their mean is worthless. A shipped or exported model may be one of them, but not
-the last, whose data is needed. OUT is a run folder to translate with, evaluate, export, or go on from (`model.start`).
+the last, whose data is needed; so may a shallower one that the last began with. OUT is a run folder to translate with,
+evaluate, export, or go on from (`model.start`).
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ import sys
 import tempfile
 from dataclasses import asdict, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from stacl import pretrained
 from stacl.atomic import write_atomically
@@ -41,7 +42,7 @@ def run(args: argparse.Namespace) -> int:
     try:
         from stacl import api, checkpoint, config
         from stacl.prepare import prepare
-        from stacl.unpack import trained_tensors
+        from stacl.transfer import begin_with
         from stacl.validate import Figures, validate
     except ImportError as error:
         raise UserError(f"{error.name} is not installed; install stacl[train]") from None
@@ -49,8 +50,16 @@ def run(args: argparse.Namespace) -> int:
     last = runs[-1]
     _check_alike(runs)
     facts = {"step": checkpoint.model_facts(last / "model.safetensors")["step"], "averaged": len(runs)}
-    weights = {folder: trained_tensors(folder) for folder in runs}
     settings = config.load(last / "config.toml", ["train.bleu_lines=0"])  # the loss alone says enough, and sooner
+    vocabularies = api.load_vocabularies(last)
+
+    def taken(folder: Path) -> dict[str, Tensor]:
+        """As deep as the last: layers that a shallower one lacks add nothing."""
+        model = api.build_model(settings, *vocabularies)
+        begin_with(model, settings.model, folder, *vocabularies)
+        return model.state_dict()
+
+    weights = {folder: taken(folder) for folder in runs}
     mean = checkpoint.average(weights[folder] for folder in runs)
     with tempfile.TemporaryDirectory() as scratch:
         prepared = prepare(settings, _home(last, Path(scratch)), lambda text: print(text, file=sys.stderr))
@@ -76,6 +85,9 @@ def run(args: argparse.Namespace) -> int:
     return 0
 
 
+_MAY_DIFFER: dict[str, Any] = {"preset": "", "start": "", "dropout": 0.0, "encoder_layers": 1, "decoder_layers": 1}
+
+
 def _home(last: Path, scratch: Path) -> Path:
     """Where the data lies, or is made: never in a folder that is only to be read, for it would look like a run."""
     if (last / "data").exists():
@@ -89,10 +101,7 @@ def _check_alike(runs: list[Path]) -> None:
     from stacl import config
 
     every = [config.load(folder / "config.toml") for folder in runs]
-    models = [
-        (replace(one.model.resolved(), preset="", start="", dropout=0.0), one.data.source, one.data.target)
-        for one in every
-    ]
+    models = [(replace(one.model.resolved(), **_MAY_DIFFER), one.data.source, one.data.target) for one in every]
     for folder, model in zip(runs, models, strict=True):
         if model != models[-1] or _pieces(folder) != _pieces(runs[-1]):
             raise UserError(f"{folder} is another model than {runs[-1]}, or has another vocabulary: they have no mean")
