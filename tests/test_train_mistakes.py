@@ -139,7 +139,7 @@ def test_a_failed_beginning_is_no_run(tmp_path, capsys, quick):
 def test_a_model_to_begin_with_that_does_not_fit(trained, tmp_path, capsys, quick):
     """It is known only once the data is prepared; mended, the run goes on from there."""
     options = [*quick, "--out", tmp_path / "next", "--set", f"model.start={trained}"]
-    said = complaint(capsys, "train", *options, "--set", "model.encoder_layers=3")
+    said = complaint(capsys, "train", *options, "--set", "model.width=64")
     assert "does not belong to this model" in said
     assert main(["train", *map(str, options), "--resume"]) == 0
 
