@@ -30,7 +30,7 @@ def check(beam: int, ahead: int) -> None:
         raise UserError(f"a beam has at least one branch, not {beam}")
     if max(beam, ahead) > _MOST:
         raise UserError(
-            f"a beam has at most {_MOST} branches and looks at most as many pieces ahead: more gains nothing"
+            f"a beam has at most {_MOST} branches and looks at most as many pieces ahead, not {max(beam, ahead)}"
         )
     if ahead < 0:
         raise UserError(f"one looks 0 or more pieces ahead, not {ahead}")

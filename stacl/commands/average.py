@@ -26,6 +26,9 @@ from stacl.errors import UserError
 if TYPE_CHECKING:
     from torch import Tensor
 
+# Of two models that have a mean; a shallower one is made as deep as the last.
+_MAY_DIFFER: dict[str, Any] = {"preset": "", "start": "", "dropout": 0.0, "encoder_layers": 1, "decoder_layers": 1}
+
 
 def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
@@ -83,9 +86,6 @@ def run(args: argparse.Namespace) -> int:
 
     write_atomically(args.out, write)
     return 0
-
-
-_MAY_DIFFER: dict[str, Any] = {"preset": "", "start": "", "dropout": 0.0, "encoder_layers": 1, "decoder_layers": 1}
 
 
 def _home(last: Path, scratch: Path) -> Path:
