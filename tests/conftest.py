@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -51,8 +52,25 @@ def toy_config() -> Path:
 
 @pytest.fixture(scope="session")
 def copy_run(tmp_path_factory, toy_config) -> Path:
-    """The toy task of `make demo`, learned: copy, one word behind."""
+    """The toy task, learned: copy, one word behind."""
     folder = tmp_path_factory.mktemp("runs") / "copy"
     done = stacl("train", toy_config, "--out", folder, "--set", "train.threads=1", "--set", "train.steps=200")
     assert done.returncode == 0, done.stderr
+    return folder
+
+
+@pytest.fixture(scope="session")
+def babbler(copy_run, tmp_path_factory) -> Path:
+    """A run with random weights: unlike one that has learned to copy, it has much to say when the source has ended."""
+    import torch
+
+    from stacl import api, checkpoint, config
+
+    folder = tmp_path_factory.mktemp("babbler")
+    shutil.copytree(copy_run / "vocabulary", folder / "vocabulary")
+    settings = config.load(copy_run / "config.toml", ["model.width=32", "model.heads=2"])
+    config.save(settings, folder / "config.toml")
+    torch.manual_seed(3)
+    model = api.build_model(settings, *api.load_vocabularies(folder))
+    checkpoint.save_model(folder / "model.safetensors", model.state_dict(), {})
     return folder

@@ -1,120 +1,20 @@
-"""`stacl translate` as a process of its own: pipes, a terminal, signals and mistakes."""
+"""`stacl translate` as a process of its own: pipes, signals and mistakes."""
 
 from __future__ import annotations
 
-import contextlib
-import os
-import pty
 import re
-import select
-import shutil
 import signal
 import subprocess
-import sys
-import termios
-import time
-from collections.abc import Callable, Iterator
-from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
-import torch
 
-from stacl import api, checkpoint, config, logs, pretrained
+from stacl import logs, pretrained
 from stacl.commands.translate import _usual
-from stacl.corpora.base import corpus
-from tests.conftest import ROOT, stacl
-from tests.helpers import frames
+from tests.conftest import stacl
+from tests.live_process import LINES, PATIENCE, command, environment, errors_of, piped, said_by_a_session
 
 pytestmark = pytest.mark.slow
-LINES = [source for source, _ in corpus("copy").open("test")]
-PATIENCE = 60.0  # seconds until a test gives up on a process; the machine may be busy
-
-
-def command(run: Path, *options: object) -> list[str]:
-    return [sys.executable, "-m", "stacl", "translate", str(run), *map(str, options)]
-
-
-def environment(**more: str) -> dict[str, str]:
-    # Without PYTHONUNBUFFERED, which would hide that a word was not flushed.
-    kept = {name: value for name, value in os.environ.items() if name != "PYTHONUNBUFFERED"}
-    return kept | {"PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"} | more
-
-
-class Process:
-    """A running `stacl translate`; `hear` is what it has to say so far, up to a wanted end."""
-
-    def __init__(self, process: subprocess.Popen[bytes], ear: int, mouth: int) -> None:
-        self.process, self._ear, self._mouth = process, ear, mouth
-        self.heard = b""
-
-    def tell(self, text: str) -> None:
-        os.write(self._mouth, text.encode(errors="surrogateescape"))
-
-    def hear_until(self, wanted: str) -> str:
-        self._listen(lambda text: re.search(wanted, text) is not None, wanted)
-        return self.text()
-
-    def see(self, source: str, translation: str) -> None:
-        """On a terminal: waits for these two lines. One reading may end amid a drawing, so there is no earlier sign."""
-        self._listen(lambda text: frames(text)[-1:] == [(source, translation)], (source, translation))
-
-    def _listen(self, enough: Callable[[str], bool], wanted: object) -> None:
-        deadline = time.monotonic() + PATIENCE
-        while not enough(self.text()):
-            ready, _, _ = select.select([self._ear], [], [], max(0.0, deadline - time.monotonic()))
-            assert ready, f"waited for {wanted!r}, heard only {self.text()!r}"
-            more = os.read(self._ear, 65536)
-            assert more, f"it ended without {wanted!r}: {self.text()!r}"
-            self.heard += more
-
-    def text(self) -> str:
-        return self.heard.decode(errors="replace")
-
-    def rest(self) -> str:
-        with contextlib.suppress(OSError):  # how a terminal ends
-            while more := os.read(self._ear, 65536):
-                self.heard += more
-        return self.text()
-
-
-@contextlib.contextmanager
-def piped(run: Path, *options: object) -> Iterator[Process]:
-    pipe = subprocess.PIPE
-    with subprocess.Popen(
-        command(run, *options), stdin=pipe, stdout=pipe, stderr=pipe, env=environment(), bufsize=0
-    ) as process:
-        assert process.stdin is not None
-        assert process.stdout is not None
-        try:
-            yield Process(process, process.stdout.fileno(), process.stdin.fileno())
-        finally:
-            process.kill()
-
-
-def errors_of(live: Process) -> str:
-    assert live.process.stderr is not None
-    return live.process.stderr.read().decode()
-
-
-def said_by_a_session(run: Path, words: list[str], spec: str) -> tuple[list[str], list[str]]:
-    """Before the end of the source, and after it."""
-    session = api.load(run).stream(spec, beam=5)
-    said = [word.text for source in words for word in session.read(source)]
-    return said, [word.text for word in session.close()]
-
-
-@pytest.fixture(scope="module")
-def babbler(copy_run, tmp_path_factory) -> Path:
-    """A run with random weights: unlike one that has learned to copy, it has much to say when the source has ended."""
-    folder = tmp_path_factory.mktemp("babbler")
-    shutil.copytree(copy_run / "vocabulary", folder / "vocabulary")
-    settings = config.load(copy_run / "config.toml", ["model.width=32", "model.heads=2"])
-    config.save(settings, folder / "config.toml")
-    torch.manual_seed(3)
-    model = api.build_model(settings, *api.load_vocabularies(folder))
-    checkpoint.save_model(folder / "model.safetensors", model.state_dict(), {})
-    return folder
 
 
 def test_a_word_is_said_before_its_line_or_the_input_ends(copy_run):
@@ -331,57 +231,3 @@ def test_a_reader_that_leaves_is_no_error(copy_run, tmp_path):
         live.process.stdout.close()  # as `| head -1` does
         assert live.process.wait(PATIENCE) == 141
         assert errors_of(live) == ""
-
-
-@contextlib.contextmanager
-def terminal(run: Path, *options: object) -> Iterator[tuple[Process, int]]:
-    """The command on a pseudo-terminal of 100 columns, and the terminal's own end of it."""
-    ours, theirs = pty.openpty()
-    termios.tcsetwinsize(theirs, (24, 100))
-    with subprocess.Popen(
-        command(run, *options), stdin=theirs, stdout=theirs, stderr=theirs, env=environment(), start_new_session=True
-    ) as process:
-        try:
-            yield Process(process, ours, ours), theirs
-        finally:
-            process.kill()
-            os.close(theirs)
-    os.close(ours)
-
-
-def test_on_a_terminal_two_lines_follow_the_keys(copy_run):
-    first, second, third = LINES[1].split()[:3]
-    with terminal(copy_run, "--policy", "wait-k:1") as (live, theirs):
-        before = termios.tcgetattr(theirs)
-        live.tell(first[:2])  # while the model is still being loaded
-        live.hear_until("Ctrl-D ends")
-        live.see(first[:2], "")
-        # Slips, Ctrl-W, a bell, an arrow key, a broken byte: all mended.
-        live.tell(f"{first[2:]}wrong\x17\x07{first}x\x7f\x1b[D\udcff\x7f ")
-        live.see(first, first)
-        live.tell(second + " ")
-        live.see(f"{first} {second}", f"{first} {second}")
-        live.tell("\n" + third + " ")
-        live.see(third, third)
-        live.tell("\x04")
-        assert live.process.wait(PATIENCE) == 0
-        assert termios.tcgetattr(theirs) == before
-
-
-def test_on_a_terminal_the_lag_is_shown_and_an_interrupt_restores_it(babbler):
-    words = LINES[1].split()[:5]
-    said, due = said_by_a_session(babbler, words, "wait-k:3")
-    with terminal(babbler, "--policy", "wait-k:3") as (live, theirs):
-        before = termios.tcgetattr(theirs)
-        live.hear_until("Ctrl-D ends")
-        live.tell(" ".join(words) + " ")
-        live.see(" ".join(words), " ".join(said) + "  2 words behind")
-        live.process.send_signal(signal.SIGINT)
-        live.hear_until("\r\n\r\n")
-        assert live.process.wait(PATIENCE) == 130
-        assert termios.tcgetattr(theirs) == before
-        source, translation = frames(live.text())[-1]
-        assert source == " ".join(words)
-        assert " ".join(said + due).endswith(translation.removeprefix("…"))
-        assert due[-1] in translation
-        assert "Traceback" not in live.text()
