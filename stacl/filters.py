@@ -61,7 +61,7 @@ class PairFilter:
     ) -> None:
         if shortest < 1 or (longest is not None and longest < shortest):
             raise UserError(f"filter: expected 1 <= shortest <= longest, found {shortest} and {longest}")
-        if ratio is not None and ratio < 1:
+        if ratio is not None and not ratio >= 1:  # nan is not
             raise UserError(f"filter: a length ratio is at least 1, not {ratio}")
         self._source, self._target = source, target
         self._shortest, self._longest, self._ratio = shortest, longest, ratio

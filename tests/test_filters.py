@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from types import GeneratorType
 
 import pytest
@@ -80,7 +81,9 @@ def test_a_filter_streams_and_counts_on() -> None:
     assert keep.report.seen == 3
 
 
-@pytest.mark.parametrize("options", [{"shortest": 0}, {"shortest": 5, "longest": 4}, {"ratio": 0.5}])
+@pytest.mark.parametrize(
+    "options", [{"shortest": 0}, {"shortest": 5, "longest": 4}, {"ratio": 0.5}, {"ratio": math.nan}]
+)
 def test_limits_that_make_no_sense(options: dict[str, float]) -> None:
     with pytest.raises(UserError, match="filter"):
         PairFilter(DE, EN, **options)  # type: ignore[arg-type]

@@ -168,6 +168,15 @@ def test_words_for_a_bare_path(folder: Path, capsys: pytest.CaptureFixture[str])
     assert full["scores"] == scored(capsys, "ours.jsonl", "--reference", "ref.en")["scores"]
 
 
+def test_text_that_is_not_the_logs_is_noticed(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    Path("hyp").write_text("i am fine .\nwhere are you\n", encoding="utf-8")
+    Path("other").write_text("i am fine .\nwhere on earth are you\n", encoding="utf-8")
+    assert main(["score", "ours.rw", "--reference", "ref.en", "--hypothesis", "hyp"]) == 0
+    assert capsys.readouterr().err == ""
+    assert main(["score", "ours.rw", "--reference", "ref.en", "--hypothesis", "other"]) == 0
+    assert "sentence 2 of ours.rw writes 3 units, its hypothesis has 5: are they" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [

@@ -15,13 +15,14 @@ from __future__ import annotations
 import argparse
 import json
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
 from stacl import logs
 from stacl.errors import UserError
-from stacl.metrics import Report, measure
+from stacl.metrics import Report, measure, reference_length
 from stacl.metrics.comet import DEFAULT_MODEL
 from stacl.significance import SAMPLES, paired_p_value, paired_quality
 from stacl.trace import UNITS, Trace
@@ -88,8 +89,9 @@ def run(args: argparse.Namespace) -> int:
     }
     hypotheses = logs.read_lines(args.hypothesis) if args.hypothesis else None
     table = _SentenceTable() if args.per_sentence else None
+    traces = _exported(logs.read(args.file, args.format, args.unit), args.export)
     report = measure(
-        _exported(logs.read(args.file, args.format, args.unit), args.export),
+        traces if hypotheses is None else _compared(traces, hypotheses, args.file),
         references,
         samples=args.intervals,
         hypotheses=hypotheses,
@@ -129,6 +131,26 @@ def _exported(traces: Iterable[Trace], path: str | None) -> Iterator[Trace]:
     if format is None:
         raise UserError(f"--export {path}: the ending says the format, one of {', '.join(EXPORTS)}")
     yield from logs.passed_on(traces, path, format)
+
+
+def _compared(traces: Iterable[Trace], hypotheses: Sequence[str], path: str) -> Iterator[Trace]:
+    """The same traces. Latency counts what was logged, quality what was given: that the two differ has to be said."""
+    unlike: list[tuple[int, int, int]] = []
+    for number, (trace, text) in enumerate(zip_longest(traces, hypotheses), 1):
+        if trace is None:
+            break
+        words = reference_length(text or "", trace.unit) if trace.unit in UNITS[:3] else None
+        if text is not None and words is not None and words != len(trace.delays):
+            unlike.append((number, len(trace.delays), words))
+        yield trace
+    if unlike:
+        number, logged, given = unlike[0]
+        more = f" (so also {len(unlike) - 1} more)" if len(unlike) > 1 else ""
+        print(
+            f"stacl score: sentence {number} of {path} writes {logged} units, its hypothesis has {given}{more}: "
+            "are they of the same run?",
+            file=sys.stderr,
+        )
 
 
 class _SentenceTable:

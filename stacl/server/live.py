@@ -202,6 +202,9 @@ class Connection:
             else:
                 self._to_send.clear()
                 await self._to_send.wait()
+        # Who was accepted is told so, whatever came next: without its session's name nobody can resume.
+        while self._replies:
+            await self._put(self._replies.popleft())
         await self._put(self._farewell.text(self._session.accepted if self._session else None))
         await self._close(self._farewell.close_code, self._farewell.code)
 

@@ -114,6 +114,24 @@ def test_what_is_too_large_is_refused_in_words(models):
         still_serves(running)
 
 
+def test_who_is_refused_at_once_still_learns_of_its_session(models):
+    """Both come before the server has said a word: without `started` there would be nothing to resume."""
+
+    async def all_said(url: str) -> list[dict[str, object]]:
+        heard = []
+        async with connect(url) as socket:
+            await socket.send(json.dumps({"type": "start"}))
+            await socket.send(json.dumps({"type": "text", "seq": 1, "text": "a" * 100_000}))
+            with contextlib.suppress(ConnectionClosed):
+                while True:
+                    heard.append(json.loads(await socket.recv()))
+        return heard
+
+    with serving(models) as running:
+        started, refusal = asyncio.run(all_said(running.live))
+        assert (started["type"], refusal["code"]) == ("started", "too-large")
+
+
 def test_who_speaks_too_fast_is_sent_away_and_may_come_back(models):
     with serving(models, messages_per_second=50, message_burst=20) as running, Client(running.live) as client:
         for word in GERMAN[0].split()[:6] * 10:
