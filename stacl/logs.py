@@ -168,7 +168,8 @@ def _of_instance(instance: dict[str, Any], unit: str) -> Trace:
     if unit == "piece":
         target = fields.strings("prediction_spm", instance.get("prediction_spm"))
     else:
-        target = tuple("".join(prediction.split())) if unit == "char" else tuple(prediction.split())
+        # A space goes with the character before it: it is no unit, but the text needs it.
+        target = tuple(re.findall(r"\S ?", " ".join(prediction.split())) if unit == "char" else prediction.split())
     reference = instance.get("reference")
     return Trace(
         # A speech log counts milliseconds with fractions; half a millisecond is no latency.

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from stacl.beam import check
 from stacl.languages import Language
 from stacl.policies.base import Policy, policy
-from stacl.segment import SENTENCE_END, Item, Segmenter
+from stacl.segment import SENTENCE_END, TRAILING, Item, Segmenter, has_text
 from stacl.sentence import Sentence, Written
 from stacl.trace import Trace
 from stacl.words import LINE_END, Event, WordReader
@@ -29,6 +29,10 @@ class Source:
 
     With `longest`, a sentence that nobody ends is ended after so many words, or as many bytes as so many long words
     have: what a sentence costs follows from its pieces, and odd characters are a piece a byte.
+
+    Where sentences are cut, what stands between one and the next without a letter or digit waits for a word. A further
+    end mark or a closing quote belongs to what was said already, and is left out, as is all of it if the line ends
+    there: alone it is no sentence, and a model that is given it invents one.
     """
 
     def __init__(self, language: Language, segment: bool, longest: int | None = None) -> None:
@@ -37,6 +41,7 @@ class Source:
         self._segmenter = Segmenter(language) if segment else None
         self._longest = longest
         self._words = self._bytes = 0  # of the sentence so far
+        self._strays: list[str] | None = None  # what came since the last end in this line, unless a word has come
 
     def feed(self, chunk: str | bytes) -> list[Item]:
         """What raw text finishes; a line feed ends a sentence."""
@@ -48,13 +53,26 @@ class Source:
         return self._items([*open_, *self._language.taken(word)])
 
     def _item(self, word: str) -> list[Item]:
+        if self._segmenter is None:
+            return self._counted([word])
         items: list[Item] = []
-        for item in self._segmenter.feed(word) if self._segmenter else [word]:
-            items.append(item)
+        for item in self._segmenter.feed(word):
             if item is SENTENCE_END:
+                items += [] if self._strays else [item]  # of strays alone there is no sentence to end
                 self._words = self._bytes = 0
-            elif self._too_long(item):
-                items += self._end()
+                self._strays = []
+            elif self._strays is not None and not has_text(item):
+                self._strays.append(item)
+            else:
+                items += self._counted([*(stray for stray in self._strays or () if stray.strip(TRAILING)), item])
+        return items
+
+    def _counted(self, words: list[str]) -> list[Item]:
+        """The words, and an end after one that is one too many."""
+        self._strays = None
+        items: list[Item] = []
+        for word in words:
+            items += [word, *(self._end() if self._too_long(word) else [])]
         return items
 
     def end(self) -> list[Item]:
@@ -75,6 +93,7 @@ class Source:
         if self._segmenter:
             self._segmenter.end()
         self._words = self._bytes = 0
+        self._strays = None
         return [SENTENCE_END]
 
     def _items(self, events: Iterable[Event]) -> list[Item]:

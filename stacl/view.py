@@ -8,7 +8,7 @@ import unicodedata
 from collections import deque
 from typing import TextIO
 
-from stacl.languages import Language
+from stacl.languages import Language, clean
 
 SHOWN_WORDS = 5000  # of a line: one without an end does not fill the memory
 _LEAST_TEXT = 20  # columns, before the lag is shown beside it
@@ -63,7 +63,7 @@ class TerminalView:
 
     def typing(self, text: str) -> None:
         """The letters that belong to no finished word yet."""
-        self._typing = text
+        self._typing = clean(text)  # as the words will be
         self._draw()
 
     def typed(self, key: str) -> None:

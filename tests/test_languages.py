@@ -168,6 +168,7 @@ def test_wide_and_narrow_marks_stay_letters_and_digits_do_not() -> None:
     assert language("zh").join(language("zh").split("（A）(A)，,：:")) == "（A）(A)，,：:"
     assert language("de").split("ﬁn ½ Ａ") == ["ﬁn", "½", "A"]
     assert language("zh").join(language("zh").split("他在ＩＢＭ工作，２０１９年。")) == "他在IBM工作，2019年。"
+    assert language("zh").split("增长了３．５％。") == ["增长", "了", "3.5%", "。"]
 
 
 def test_what_cannot_be_seen_is_dropped_and_old_quotes_are_mended() -> None:

@@ -168,6 +168,22 @@ def test_words_for_a_bare_path(folder: Path, capsys: pytest.CaptureFixture[str])
     assert full["scores"] == scored(capsys, "ours.jsonl", "--reference", "ref.en")["scores"]
 
 
+def test_characters_are_counted_and_text_keeps_its_spaces(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    text = "他们使用Microsoft Windows 10系统。"
+    words = ("他们", "使用", "Microsoft", "Windows", "10", "系统", "。")
+    signs = len(text.replace(" ", ""))
+    Path("ref.zh").write_text(text + "\n", encoding="utf-8")
+    logs.write([Trace(4, (1, 2, 3, 4, 4, 4, 4), target=words)], "zh.jsonl", "trace")
+    instance = {"index": 0, "prediction": text, "delays": [4] * signs, "source_length": 4}
+    Path("zh.log").write_text(json.dumps(instance) + "\n", encoding="utf-8")
+    for log in ("zh.jsonl", "zh.log"):
+        found = scored(capsys, log, "--reference", "ref.zh", "--tokenize", "zh", "--unit", "char")
+        assert found["scores"]["BLEU"] == pytest.approx(100)
+        assert found["scores"]["AL_ref"] == found["scores"]["AL"]  # which is as long
+    # Where its words end nobody has said; a space in a name does not say it.
+    assert "AL_ref" not in scored(capsys, "zh.jsonl", "--reference", "ref.zh", "--tokenize", "zh")["scores"]
+
+
 def test_text_that_is_not_the_logs_is_noticed(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     Path("hyp").write_text("i am fine .\nwhere are you\n", encoding="utf-8")
     Path("other").write_text("i am fine .\nwhere on earth are you\n", encoding="utf-8")

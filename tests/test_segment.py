@@ -81,6 +81,12 @@ CHINESE = [
     "“我来了。|你在哪里？”|没有人。",
     "价格是3.5元。|Python3.5很好。",
     "太好了！|！！我们走。",
+    "他看了《为什么？》这本书。|我也看了【真的！】。",
+    "他说：“他告诉我‘我要走了。’”|然后他走了。",
+    "‘我不知道。’|他走了。",
+    "有三点：1.加强管理；2.提高质量；3.降低成本。|完了。",
+    '她问:"你去吗?"|我说:"不去!"|然后我走了.',
+    "我……我不知道。|真的吗｡|真的。",
 ]
 
 
@@ -230,6 +236,46 @@ def test_words_that_others_cut_are_written_as_ours():
     assert source.word("ist zu.") == ["ist", "zu."]
     chinese = Source(language("zh"), segment=False)
     assert chinese.word("我们在") == ["我们在"]  # cut as somebody wanted it
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("真的吗？！我们走吧", "真的 吗 ？|我们 走 吧"),
+        ("太好了！！！", "太好了 ！"),
+        ("你好。”", "你好 。"),
+        ("你好。“好。”他说。😀", "你好 。|“ 好 。 ”|他 说 。"),
+        ("！！！", "！ ！ ！"),  # a line of its own is somebody's, whatever it is
+    ],
+)
+def test_what_is_no_sentence_is_not_made_one(text, expected):
+    """A model that is given a mark alone invents words for it."""
+    source = Source(language("zh"), segment=True)
+    for _ in range(2):  # and the next line begins anew
+        items = [item for part in text for item in source.feed(part)] + source.feed("\n")
+        heard = " ".join(str_of(item) for item in items)
+        assert [part.strip() for part in heard.split("|") if part.strip()] == expected.split("|")
+
+
+def test_what_opens_a_sentence_waits_for_its_first_word():
+    source = Source(language("en"), segment=True)
+    assert source.feed("Yes. - ") == ["Yes.", SENTENCE_END]
+    assert source.feed("No ") == ["-", "No"]
+    endless = source.feed("way. " + "- " * 1000)
+    assert endless == ["way.", SENTENCE_END]
+    assert source.feed("Why ")[-1] == "Why"
+
+
+def test_a_whole_chinese_text_is_no_word():
+    assert Source(language("zh"), segment=True).word("好。走吧。") == [
+        "好",
+        "。",
+        SENTENCE_END,
+        "走",
+        "吧",
+        "。",
+        SENTENCE_END,
+    ]
 
 
 @pytest.mark.parametrize("segment", [True, False])

@@ -24,6 +24,15 @@ def test_a_finished_line_stays_whole_and_a_narrow_window_is_kept_to(monkeypatch)
         assert frames(out.getvalue())[-1] == (" ".join(words), " ".join(words))
 
 
+def test_wide_signs_are_shown_as_they_will_be_heard():
+    out = io.StringIO()
+    view = TerminalView(language("zh"), language("en"), out)
+    for key in "２０１９年我":
+        view.typed(key)
+    view.heard("2019")
+    assert frames(out.getvalue())[-1][0] == "2019年我"
+
+
 def test_a_word_that_was_broken_off_does_not_stay():
     out = io.StringIO()
     view = TerminalView(language("de"), language("en"), out)

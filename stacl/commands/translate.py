@@ -194,10 +194,11 @@ def _interpret(
                 in_line, line = False, line + 1
                 continue
             if reader.broken and "\ufffd" in event and not strange and not sys.stdout.isatty():
+                usual = "latin1" if session.translator.source_language.spaced else "gb18030"
                 strange = True  # said once: it goes on, for a live stream may be broken for a moment only
                 print(
                     f"stacl translate: line {line} is not UTF-8, and what cannot be read is lost;"
-                    " convert it first, for example with iconv -f latin1 -t utf-8",
+                    f" convert it first, for example with iconv -f {usual} -t utf-8",
                     file=sys.stderr,
                 )
             if pace:

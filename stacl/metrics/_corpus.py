@@ -20,7 +20,9 @@ from stacl.metrics._means import Means, Row
 from stacl.metrics.base import Metric, Quality, QualityMetric
 from stacl.trace import Trace
 
-_WITHOUT_SPACES = re.compile("[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff]{2}")  # Chinese and Japanese
+_SIGN = "[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff]"  # Chinese and Japanese
+_WITHOUT_SPACES = re.compile(_SIGN + "{2}")
+_RUN_WITHOUT_SPACES = re.compile(f"{_SIGN}{{7}}|{_SIGN}[A-Za-z0-9，。！？、]")  # in cut text such a word is rare
 Aligned = tuple[Trace, tuple[str, ...]]  # a sentence and its references
 
 
@@ -54,11 +56,14 @@ def reference_length(reference: str, unit: str, split: Callable[[str], list[str]
 
     >>> reference_length("a b c", "word"), reference_length("你好 吗", "char"), reference_length("你好吗", "word")
     (3, 3, None)
+    >>> reference_length("我们用的是iPhone 7手机", "word"), reference_length("我们 用 的 是 手机", "word")
+    (None, 5)
     """
     if unit == "piece":
         return None
     words = split(reference)
-    if unit == "word" and split is str.split and len(words) == 1 and _WITHOUT_SPACES.search(reference):
+    uncut = len(words) == 1 or any(_RUN_WITHOUT_SPACES.search(word) for word in words)
+    if unit == "word" and split is str.split and uncut and _WITHOUT_SPACES.search(reference):
         return None  # nobody has said where its words end
     return sum(map(len, words)) if unit == "char" else len(words)
 
@@ -99,15 +104,15 @@ def measure(
     means = Means(weighted, keep=keep or samples > 0)
     judged, sentences = _judged(_aligned(traces, references, hypotheses))
     texts = _Texts(_quality_metrics(tokenize, comet) if judged else [], keep)
-    for number, (trace, lines) in enumerate(sentences):
-        trace = trace.in_unit(unit) if unit else trace
+    for number, (logged, lines) in enumerate(sentences):
+        trace = logged.in_unit(unit) if unit else logged
         if bool(lines) != bool(texts.metrics) and (lines or trace.source_length):  # an empty line needs none
             has, have = ("a reference", "none") if lines else ("no reference", "one")
             raise UserError(f"sentence {number + 1} has {has} and those before it have {have}; give --reference")
         length = reference_length(lines[0] if lines else "", trace.unit, split) if texts.metrics else None
         row = means.add(trace, length, bool(on_sentence))
         given = None if hypotheses is None else hypotheses[number]
-        scores_of_text = texts.add(trace, lines, given, bool(on_sentence))
+        scores_of_text = texts.add(logged, lines, given, bool(on_sentence))  # counted in characters it has no spaces
         if on_sentence:
             on_sentence(number, row | scores_of_text)
     scores, signatures, intervals = means.results(samples)

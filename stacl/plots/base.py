@@ -6,7 +6,8 @@ import logging
 import re
 import sys
 import warnings
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -196,10 +197,16 @@ def save(figure: Figure, path: str) -> None:
     metadata: dict[str, Any] = {".svg": {"Date": None}, ".pdf": {"CreationDate": None}}.get(
         Path(path).suffix.lower(), {}
     )
-    with warnings.catch_warnings():
-        # A missing glyph was already reported, once, with what to install.
-        warnings.filterwarnings("ignore", message=".*[Gg]lyph .* missing")
+    with silent_about_glyphs():
         try:
             figure.savefig(path, metadata=metadata)
         except OSError as error:
             raise UserError(f"cannot write {path}: {error.strerror}") from None
+
+
+@contextmanager
+def silent_about_glyphs() -> Iterator[None]:
+    """A missing one was already reported, once, with what to install."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message=".*[Gg]lyph .* missing")
+        yield

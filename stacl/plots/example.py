@@ -170,7 +170,8 @@ class _Ruler:
         if not text:
             return 0.0
         drawn = self.figure.text(0, 0, text, fontsize=size, fontweight="bold" if bold else "normal")
-        extent = drawn.get_window_extent(self.renderer).width / 200
+        with base.silent_about_glyphs():
+            extent = drawn.get_window_extent(self.renderer).width / 200
         drawn.remove()
         return float(extent)
 

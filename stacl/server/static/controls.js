@@ -154,7 +154,7 @@ export class Controls {
   #typed() {
     this.#player.pause();
     this.#ready = false;
-    find("#note").textContent = "A space sends a word, Enter ends the sentence.";
+    find("#note").textContent = this.#page.source.hint;
     this.#page.expect();
   }
 

@@ -37,7 +37,7 @@ export class Player {
   /** What is still to be said, up to the end of the sentence. */
   get upcoming() {
     const rest = this.#units.slice(this.#next, this.#next + SENTENCE).join("");
-    return /^.*?[.!?。！？]+["”“’»」』)]*(?=\s|$|[^\s.!?])|^.*/u.exec(rest)?.[0] ?? "";
+    return /^.*?[.!?。！？]+["”“’»」』)]*(?=\s|$|[^\s\d.!?])|^.*/u.exec(rest)?.[0] ?? "";
   }
 
   play() {

@@ -27,7 +27,12 @@ export class SourceView {
     this.root.lang = code;
     this.field.lang = code;
     this.field.placeholder = `type ${name} here`;
-    this.field.setAttribute("aria-label", `${name} text. A space sends the word, Enter ends the sentence.`);
+    this.field.setAttribute("aria-label", `${name} text. ${this.hint}`);
+  }
+
+  /** What typing does. Without spaces nothing else could say that a word is finished, so every sign is sent. */
+  get hint() {
+    return `${this.#spaced ? "A space sends a word" : "What you type is sent at once"}, Enter ends the sentence.`;
   }
 
   /** Show a word that was heard. */

@@ -2,9 +2,10 @@
 
 import { joined } from "./sentences.js";
 
-const LONGEST_CUE = 84; // characters: two lines of 42
+const LONGEST_CUE = 84; // columns: two lines of 42; a Chinese sign is as wide as two letters, and takes as long to read
 const PAUSE = 2; // seconds of silence after which a new cue begins
-const SECONDS_A_CHARACTER = 0.05;
+const SECONDS_A_COLUMN = 0.05;
+const WIDE = /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Hangul}\u3000-\u303f\uff00-\uff60]/gu;
 
 /** Source and every track, sentence by sentence. */
 export function asText(sentences) {
@@ -47,8 +48,10 @@ function cues(sentences, track) {
     let cue = null;
     for (const { text, gap, seconds } of sentence.tracks[track]?.words ?? []) {
       const time = (sentence.began - zero) / 1000 + seconds;
-      const fits = cue && cue.text.length + gap.length + text.length <= LONGEST_CUE && time - cue.last <= PAUSE;
-      if (!fits) found.push((cue = { start: time, last: time, text: "" }));
+      const fits = cue && width(cue.text + gap + text) <= LONGEST_CUE && time - cue.last <= PAUSE;
+      if (!fits) found.push((cue = { start: time, last: time, text: "", breaks: [] }));
+      // A line may end before any word but one that is a mark.
+      if (cue.text && !/^[^\p{L}\p{N}\p{Ps}\p{Pi}]/u.test(text)) cue.breaks.push(cue.text.length);
       cue.text += cue.text ? gap + text : text;
       cue.last = time;
     }
@@ -57,23 +60,26 @@ function cues(sentences, track) {
 }
 
 function timed(found) {
-  const shortest = ({ text }) => Math.max(1, text.length * SECONDS_A_CHARACTER);
+  const shortest = ({ text }) => Math.max(1, width(text) * SECONDS_A_COLUMN);
   found.forEach((cue, i) => {
     if (i) cue.start = Math.max(cue.start, found[i - 1].start + shortest(found[i - 1]));
   });
   return found.map((cue, i) => {
     const wanted = Math.max(cue.last + PAUSE, cue.start + shortest(cue));
-    return { ...cue, end: Math.min(wanted, found[i + 1]?.start ?? Infinity), text: folded(cue.text) };
+    return { ...cue, end: Math.min(wanted, found[i + 1]?.start ?? Infinity), text: folded(cue) };
   });
 }
 
-/** Two lines of about equal length, broken at a space; after any sign where there are none, but not before a mark. */
-function folded(text) {
-  if (text.length <= LONGEST_CUE / 2) return text;
-  const middle = text.length / 2;
-  const places = [...text.matchAll(text.includes(" ") ? / /g : /(?<=[\p{L}\p{P}])(?=\p{L})/gu)].map((match) => match.index);
-  if (!places.length) return text;
-  const best = places.reduce((a, b) => (Math.abs(b - middle) < Math.abs(a - middle) ? b : a));
+function width(text) {
+  return text.length + (text.match(WIDE)?.length ?? 0);
+}
+
+/** Two lines of about equal width, broken between words. */
+function folded({ text, breaks }) {
+  const whole = width(text);
+  if (whole <= LONGEST_CUE / 2 || !breaks.length) return text;
+  const uneven = (place) => Math.abs(2 * width(text.slice(0, place)) - whole);
+  const best = breaks.reduce((a, b) => (uneven(b) < uneven(a) ? b : a));
   return `${text.slice(0, best)}\n${text.slice(best).trimStart()}`;
 }
 

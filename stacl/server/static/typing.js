@@ -46,8 +46,9 @@ export class Typing {
 export class Pending {
   text = "";
 
+  /** Wide digits and letters come back narrow. */
   sent(text) {
-    this.text += text;
+    this.text += text.replace(/[＃％＆＋－-９＠-Ｚａ-ｚ]/g, (sign) => String.fromCharCode(sign.charCodeAt(0) - 0xfee0));
   }
 
   heard(word) {

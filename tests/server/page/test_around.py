@@ -172,6 +172,21 @@ def test_the_transcript_is_downloaded(visit, server, tmp_path):
     assert first["delays"] == [4, 4, 4, 4]
 
 
+SUBTITLES_OF = """async (words) => {
+  const { asSrt } = await import("/transcript.js");
+  const said = words.map((text) => ({ text, gap: /^[ -~]/.test(text) ? " " : "", seconds: 0 }));
+  return asSrt([{ began: 0, tracks: [{ words: said }] }], 0);
+}"""
+
+
+def test_chinese_subtitles_have_two_lines_of_whole_words_and_time_to_be_read(visit):
+    words = ["我", "买", "了", "一部", "iPhone", "7", "，", "在", "纽约", "的", "一家", "商店", "里", "买", "的", "，"]
+    words += ["价格", "是", "三百", "美元", "，", "我", "觉得", "Microsoft", "很", "贵", "。"]
+    number, times, *lines = connected(visit()).evaluate(SUBTITLES_OF, words).splitlines()
+    assert (number, times) == ("1", "00:00:00,000 --> 00:00:04,150")
+    assert lines == ["我买了一部 iPhone 7，在纽约的一家商店里买", "的，价格是三百美元，我觉得 Microsoft很贵。"]
+
+
 def subtitles(path: Path, point: str) -> list[str]:
     """The texts of the cues, which follow each other in time."""
     clock = rf"\d\d:\d\d:\d\d{re.escape(point)}\d\d\d"
