@@ -9,6 +9,7 @@ fast/weights.bin               the weights of both, int8 or float32
 from __future__ import annotations
 
 import dataclasses
+import re
 import shutil
 from pathlib import Path
 from typing import Any
@@ -98,7 +99,8 @@ def _without_folders(settings: config.Config) -> config.Config:
     """What it was trained on is kept, where that lay is nobody's business on another machine."""
     data = settings.data
     train, valid = ([Path(file).name for file in files] for files in (data.train_files, data.valid_files))
-    data = dataclasses.replace(data, root="", train_files=train, valid_files=valid)
+    corpora = [re.sub(r"=[^,]*/", "=", spec) for spec in data.corpora]  # files:path=FOLDER/NAME
+    data = dataclasses.replace(data, root="", corpora=corpora, train_files=train, valid_files=valid)
     model = dataclasses.replace(settings.model, start=Path(settings.model.start).name)
     return dataclasses.replace(settings, data=data, model=model)
 
