@@ -113,7 +113,7 @@ class TrainSettings:
     clip: float = _doc(1.0, "largest norm of the gradient; 0: no clipping")
     smoothing: float = _doc(0.1, "label smoothing")
     validate_every: int = _doc(500, "updates between validations")
-    bleu_lines: int = _doc(500, "validation lines to translate for BLEU; 0: none")
+    bleu_lines: int = _doc(500, "validation lines to translate for BLEU, from all sets alike; 0: none")
     select: str = _doc("bleu", "what the best model is chosen by", ("bleu", "loss"))
     patience: int = _doc(10, "validations without a better one before training stops; 0: never")
     average: int = _doc(5, "last validations whose weights are averaged into the model; 1: none")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import math
 import re
@@ -160,7 +161,7 @@ def _translate(
 
 
 def _earlier(translator: Translator, sources: Sequence[str], decoding: Decoding, log: Path) -> list[Trace]:
-    """Traces of an interrupted evaluation, if it was of the same model, text and decoding; else begin anew."""
+    """Traces of an interrupted evaluation, if it was of the same model, text and decoding; else they are set aside."""
     try:
         log.parent.mkdir(parents=True, exist_ok=True)
     except OSError as error:
@@ -179,9 +180,18 @@ def _earlier(translator: Translator, sources: Sequence[str], decoding: Decoding,
             # What an interruption cut off goes, so that the next line does not begin in the middle of one.
             write_text_atomically(log, "".join(trace.to_json() + "\n" for trace in traces))
             return traces
+    _set_aside(log)
     write_text_atomically(log, "")
     write_text_atomically(described, json.dumps(about))
     return []
+
+
+def _set_aside(log: Path) -> None:
+    """What took hours is not emptied because another model or text came under its name."""
+    if not log.is_file() or not log.stat().st_size:
+        return
+    number = next(number for number in itertools.count(1) if not log.with_name(f"{log.name}.{number}").exists())
+    log.rename(log.with_name(f"{log.name}.{number}"))
 
 
 def _same(described: Path, about: dict[str, Any]) -> bool:

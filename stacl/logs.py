@@ -260,6 +260,8 @@ def _counts_words(instance: dict[str, Any]) -> bool:
 def _rw_line(number: int, trace: Trace) -> str:
     if not (trace.source_length or trace.delays):
         raise UserError(f"sentence {number + 1} is empty: a log of R and W has no line for it")
+    if trace.unit == "ms":
+        raise UserError("a log in milliseconds has no units to read one by one: R and W cannot say it")
     return " ".join(trace.actions())
 
 

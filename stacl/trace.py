@@ -239,7 +239,7 @@ def _clock_problem(trace: Trace) -> str | None:
 
 
 def _revision_problem(trace: Trace) -> str | None:
-    shown: list[str] = []
+    shown: list[tuple[str, int]] = []
     read = 0
     for number, change in enumerate(trace.revisions, 1):
         if not 0 <= change.keep <= len(shown):
@@ -248,11 +248,14 @@ def _revision_problem(trace: Trace) -> str | None:
             limits = f"{read} and {trace.source_length}"
             return f"revision {number} has read {change.read}, which is not between {limits}"
         read = change.read
-        shown[change.keep :] = change.words
+        shown[change.keep :] = [(word, read) for word in change.words]
     if len(shown) != len(trace.delays):
         return f"the revisions end with {len(shown)} target units, but there are {len(trace.delays)} delays"
-    if trace.target and tuple(shown) != trace.target:
+    if trace.target and tuple(word for word, _ in shown) != trace.target:
         return "the revisions do not end with the target"
+    for number, ((_, changed), delay) in enumerate(zip(shown, trace.delays, strict=True), 1):
+        if delay != changed:
+            return f"target unit {number} has the delay {delay}, but its last change came after {changed} source units"
     return None
 
 

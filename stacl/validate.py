@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TypeVar
 
 import sacrebleu
 import torch
@@ -17,6 +19,8 @@ from stacl.masks import reading
 from stacl.models.base import Model
 from stacl.policies.base import policy
 from stacl.prepare import Prepared
+
+Line = TypeVar("Line")
 
 
 @dataclass(frozen=True)
@@ -41,7 +45,7 @@ def validate(model: Model, prepared: Prepared, config: Config) -> Figures:
             loss = loss_of(model, batch, reading(chosen, batch, rng), 0.0)
             surprise += float(loss.surprise)
             positions += loss.positions
-    lines = prepared.valid_text[: config.train.bleu_lines]
+    lines = spread_out(prepared.valid_text, config.train.bleu_lines)
     if not lines:
         return Figures(surprise / positions, 0.0, 0)
     translator = api.Translator(config, TorchEngine(model), prepared.source, prepared.target, reading=chosen.settled())
@@ -50,3 +54,13 @@ def validate(model: Model, prepared: Prepared, config: Config) -> Figures:
     metric = sacrebleu.BLEU(tokenize=translator.target_language.tokenizer)
     score = metric.corpus_score(said, [[target for _, target in lines]])
     return Figures(surprise / positions, score.score, len(lines), f"{translator.policy} {metric.get_signature()}")
+
+
+def spread_out(lines: Sequence[Line], count: int) -> list[Line]:
+    """So many lines at even distances: every validation set has its share.
+
+    >>> spread_out("abcdefgh", 3), spread_out("ab", 3)
+    (['a', 'c', 'f'], ['a', 'b'])
+    """
+    count = min(count, len(lines))
+    return [lines[number * len(lines) // count] for number in range(count)]

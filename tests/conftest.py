@@ -74,3 +74,29 @@ def babbler(copy_run, tmp_path_factory) -> Path:
     model = api.build_model(settings, *api.load_vocabularies(folder))
     checkpoint.save_model(folder / "model.safetensors", model.state_dict(), {})
     return folder
+
+
+def complaint(capsys, *arguments: object) -> str:
+    """What stacl says when it refuses: one line on stderr, nothing on stdout."""
+    capsys.readouterr()
+    from stacl.__main__ import main
+
+    assert main([str(argument) for argument in arguments]) == 2
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert "Traceback" not in err
+    return err.splitlines()[-1]
+
+
+@pytest.fixture
+def quick(toy_config):
+    return toy_config, *changes(data__corpora='["copy:pairs=50,held_out=5"]', train__steps=4, train__validate_every=2)
+
+
+@pytest.fixture
+def trained(tmp_path, quick):
+    from stacl.__main__ import main
+
+    folder = tmp_path / "run"
+    assert main(["train", *map(str, quick), "--out", str(folder), "--set", "train.save_every=2"]) == 0
+    return folder

@@ -200,15 +200,31 @@ def test_traces_of_something_else_are_not_taken(copy_run, files, capsys, tmp_pat
     counted.lines.clear()
     run(capsys, *command, "--beam", 2)
     assert len(counted.lines) == len(LINES)
+    assert len(json.loads((out / "scores.json").read_text())) == 2  # what was measured before is still there
+    kept = (out / "wait-k-1.jsonl").read_bytes()
     files["source"].write_text("\n".join(LINES[::-1]) + "\n")
     counted.lines.clear()
     run(capsys, *command)
     assert counted.lines == LINES[::-1]
+    assert (out / "wait-k-1.jsonl.1").read_bytes() == kept
+    assert len(json.loads((out / "scores.json").read_text())) == 2
     about = out / "wait-k-1.jsonl.about.json"
     about.write_text(about.read_text().replace('"model": "', '"model": "another'))
     counted.lines.clear()
     run(capsys, *command)
     assert len(counted.lines) == len(LINES)
+
+
+WEIGHING = """
+from stacl.policies.base import Action, Policy
+class Sure(Policy):
+    weighs = True
+    def decide(self, view):
+        unsure = view.confidence is not None and view.confidence < {sure}
+        return Action.READ if view.read <= view.written or unsure else Action.WRITE
+    def spec(self):
+        return "sure"
+"""
 
 
 def test_a_policy_that_was_edited_is_another(copy_run, files, capsys, tmp_path, counted):
@@ -219,6 +235,11 @@ def test_a_policy_that_was_edited_is_another(copy_run, files, capsys, tmp_path, 
         own.write_text(f"def g(t): return {k} + t - 1\n")
         lagging.append(scores_of(json.loads(run(capsys, *common, "--policy", f"{own}:g")))[0]["AL"])
     assert lagging[0] < lagging[1]
+    for sure in (0.5, 0.6):  # which no schedule shows
+        own.write_text(WEIGHING.format(sure=sure))
+        counted.lines.clear()
+        run(capsys, *common, "--policy", f"{own}:Sure")
+        assert len(counted.lines) == len(LINES)
 
 
 @pytest.mark.parametrize(

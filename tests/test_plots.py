@@ -133,6 +133,15 @@ def test_curves_are_grouped_by_family(folder: Path) -> None:
     }
     assert list(tradeoff.read_curves("theirs=theirs1.json,theirs3.json")) == ["theirs"]
     assert list(tradeoff.read_curves("theirs1.json")) == ["theirs1"]
+    found = [
+        {"policy": f"wait-k:{k}{options}", "scores": {"BLEU": 1, "AL": 1}} for k in (1, 3) for options in ("", ",c=0.2")
+    ]
+    Path("catching-up.json").write_text(json.dumps(found))
+    curves = tradeoff.read_curves("catching-up.json")
+    assert {name: [point.note for point in points] for name, points in curves.items()} == {
+        "wait-k": ["1", "3"],
+        "wait-k, c=0.2": ["1", "3"],
+    }
 
 
 def test_curves_of_several_test_sets_are_kept_apart(folder: Path) -> None:

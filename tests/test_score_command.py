@@ -157,6 +157,9 @@ def test_a_baseline_of_other_sentences(folder: Path, capsys: pytest.CaptureFixtu
     assert "source units in sentence 1, b.jsonl 9: a paired test needs the same" in refused(longer)
     ours, theirs = ([replace(t, reference=text) for t in TRACES] for text in ("one", "another"))
     assert "a.jsonl carries its references, b.jsonl others (give --reference)" in refused(theirs, ours)
+    assert "a.jsonl carries its references, b.jsonl none (give --reference)" in refused(TRACES, ours)
+    strange = [replace(t, source=tuple("x" * len(t.source))) for t in TRACES]
+    assert "a.jsonl has another source in sentence 1" in refused(strange)
 
 
 def test_words_for_a_bare_path(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -166,6 +169,16 @@ def test_words_for_a_bare_path(folder: Path, capsys: pytest.CaptureFixture[str])
     assert "AL_ref" in bare["scores"]
     full = scored(capsys, "ours.rw", "--reference", "ref.en", "--hypothesis", "hyp")
     assert full["scores"] == scored(capsys, "ours.jsonl", "--reference", "ref.en")["scores"]
+
+
+def test_an_exported_log_carries_what_the_command_was_given(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    Path("hyp").write_text("i am fine .\nwhere are you\n", encoding="utf-8")
+    given = ("--reference", "ref.en", "--hypothesis", "hyp")
+    whole = scored(capsys, "ours.rw", *given, "--export", "whole.log")
+    assert scored(capsys, "whole.log")["scores"] == whole["scores"]
+    logs.write([Trace(900, (300, 900), target=("a", "b"), unit="ms")], "speech.jsonl", "trace")
+    assert main(["score", "speech.jsonl", "--export", "speech.rw"]) == 2
+    assert "a log in milliseconds has no units" in capsys.readouterr().err
 
 
 def test_characters_are_counted_and_text_keeps_its_spaces(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -104,6 +104,10 @@ def test_characters_inherit_delay_and_time(trace: Trace) -> None:
             {"source_length": 2, "delays": (1,), "target": ("b",), "revisions": (Revision(1, 0, ("a",)),)},
             "do not end with the target",
         ),
+        (  # the delay of a word's first appearance, not of its last change
+            {"source_length": 2, "delays": (1,), "revisions": (Revision(1, 0, ("a",)), Revision(2, 0, ("b",)))},
+            "target unit 1 has the delay 1, but its last change came after 2 source units",
+        ),
     ],
 )
 def test_impossible_traces(arguments: dict, message: str) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 import os
 import shutil
@@ -14,33 +13,11 @@ import torch
 from stacl import api, optim, prepare
 from stacl.__main__ import main
 from stacl.atomic import sole_use
-from stacl.checkpoint import checkpoints, model_facts
+from stacl.checkpoint import checkpoints
 from stacl.config import TrainSettings
 from stacl.errors import UserError
-from tests.conftest import changes
+from tests.conftest import changes, complaint
 from tests.helpers import tiny_models
-
-
-def complaint(capsys, *arguments: object) -> str:
-    """What stacl says when it refuses: one line on stderr, nothing on stdout."""
-    capsys.readouterr()
-    assert main([str(argument) for argument in arguments]) == 2
-    out, err = capsys.readouterr()
-    assert out == ""
-    assert "Traceback" not in err
-    return err.splitlines()[-1]
-
-
-@pytest.fixture
-def quick(toy_config):
-    return toy_config, *changes(data__corpora='["copy:pairs=50,held_out=5"]', train__steps=4, train__validate_every=2)
-
-
-@pytest.fixture
-def trained(tmp_path, quick):
-    folder = tmp_path / "run"
-    assert main(["train", *map(str, quick), "--out", str(folder), "--set", "train.save_every=2"]) == 0
-    return folder
 
 
 def files(tmp_path, source: str, target: str):
@@ -144,15 +121,6 @@ def test_a_model_to_begin_with_that_does_not_fit(trained, tmp_path, capsys, quic
     assert main(["train", *map(str, options), "--resume"]) == 0
 
 
-def test_a_mean_cannot_be_resumed(trained, capsys):
-    """Without a checkpoint it would begin anew, and overwrite the weights."""
-    shutil.rmtree(trained / "checkpoints")
-    shutil.rmtree(trained / "data")
-    before = (trained / "model.safetensors").read_bytes()
-    assert "no training that could go on" in complaint(capsys, "train", "--resume", "--out", trained)
-    assert (trained / "model.safetensors").read_bytes() == before
-
-
 def test_a_gradient_that_is_no_number_is_not_taken():
     model = tiny_models()["rnn"]
     before = {name: tensor.clone() for name, tensor in model.state_dict().items()}
@@ -162,13 +130,6 @@ def test_a_gradient_that_is_no_number_is_not_taken():
     with pytest.raises(UserError, match="the gradient is not finite"):
         optim.step(optimizer, model, 1e-3, 0.0, torch.amp.GradScaler("cpu", enabled=False))
     assert all(torch.equal(before[name], tensor) for name, tensor in model.state_dict().items())
-
-
-def test_what_is_missing_of_the_data_is_made_again(trained, capsys):
-    (trained / "data" / "valid.tsv").unlink()
-    assert main(["train", "--resume", "--out", str(trained), "--set", "train.steps=6"]) == 0
-    assert (trained / "data" / "valid.tsv").exists()
-    assert not (trained / "data" / "words.tsv").exists()
 
 
 def test_a_vocabulary_that_is_missing(tmp_path, capsys):
@@ -202,54 +163,12 @@ def test_a_vocabulary_is_learned_from_all_of_the_text(tmp_path, capsys, monkeypa
     assert len(api.load(tmp_path / "run").source_pieces.encode_word("Zebrastreifen")) < 8
 
 
-def test_a_run_is_not_overwritten(trained, capsys, quick):
-    before = {path: path.stat().st_mtime_ns for path in trained.rglob("*") if path.is_file()}
-    assert "holds a run already" in complaint(capsys, "train", *quick, "--out", trained)
-    said = complaint(capsys, "train", "--resume", "--out", trained, "--set", "model.width=64")
-    assert "begun with another model.width" in said
-    for change, message in (
-        ("train.optimizer=muon", "begun with another train.optimizer"),
-        ("train.seed=9", "begun with another train.seed"),
-        ("policy=wait-k:7", "begun under wait-k:1, not wait-k:7"),
-    ):
-        assert message in complaint(capsys, "train", "--resume", "--out", trained, "--set", change)
-    assert before == {path: path.stat().st_mtime_ns for path in trained.rglob("*") if path.is_file()}
-
-
-def test_a_run_without_its_data_is_a_run_still(trained, capsys, quick):
-    """Somebody removed what was prepared, to save space: the vocabulary stays the one that the weights belong to."""
-    shutil.rmtree(trained / "data")
-    vocabulary, before = trained / "vocabulary" / "source.model", api.load(trained).translate("ba be")
-    assert "holds a run already" in complaint(capsys, "train", *quick, "--out", trained, "--set", "train.seed=9")
-    kept = vocabulary.stat().st_mtime_ns
-    assert main(["train", "--resume", "--out", str(trained), "--set", "train.steps=4"]) == 0
-    assert vocabulary.stat().st_mtime_ns == kept
-    assert api.load(trained).translate("ba be") == before
-
-
 def test_a_place_that_is_no_place_for_a_run(tmp_path, capsys, quick):
     (tmp_path / "a file").write_text("precious\n")
     assert "is a file, no folder for a run" in complaint(capsys, "train", *quick, "--out", tmp_path / "a file")
     (tmp_path / "own" / "vocabulary").mkdir(parents=True)
     assert "has a vocabulary, but is no run" in complaint(capsys, "train", *quick, "--out", tmp_path / "own")
     assert (tmp_path / "own" / "vocabulary").is_dir()
-
-
-def test_the_best_by_another_measure_begins_anew(trained, capsys):
-    """A BLEU is above every negative loss: compared with it, no later model would ever be the best."""
-    assert model_facts(trained / "model.safetensors")["step"] <= 4
-    changed = ["--set", "train.select=loss", "--set", "train.steps=6"]
-    assert main(["train", "--resume", "--out", str(trained), *changed]) == 0
-    assert model_facts(trained / "model.safetensors")["step"] == 6
-    # and the other way round
-    changed = ["--set", "train.select=bleu", "--set", "train.steps=8"]
-    assert main(["train", "--resume", "--out", str(trained), *changed]) == 0
-    assert "best model from step 8" in capsys.readouterr().err
-
-
-def test_another_precision_on_the_way(trained, capsys):
-    assert main(["train", "--resume", "--out", str(trained), *changes(train__precision="float16", train__steps=6)]) == 0
-    assert "train.precision is float16 from here on; it was auto" in capsys.readouterr().err
 
 
 def test_two_vocabularies_are_not_exchanged(tmp_path, quick):
@@ -264,38 +183,6 @@ def test_two_vocabularies_are_not_exchanged(tmp_path, quick):
     source, target = api.load_vocabularies(tmp_path / "back")
     assert len(source.encode_word("asleep")) < len(target.encode_word("asleep"))
     assert len(target.encode_word("schläft")) < len(source.encode_word("schläft"))
-
-
-def test_larger_batches_on_the_way(trained, capsys):
-    """The epoch has fewer of them than were done already: the next one begins."""
-    changes = ["--set", "train.budget=100000", "--set", "train.steps=6"]
-    assert main(["train", "--resume", "--out", str(trained), *changes]) == 0
-    said = capsys.readouterr().err
-    assert "train.budget is 100000 from here on; it was" in said
-    assert "all 6 steps are done" in said
-
-
-def test_a_damaged_checkpoint_is_named_and_the_one_before_serves(trained, capsys):
-    newest = checkpoints(trained / "checkpoints")[-1]
-    weights = newest / "weights.safetensors"
-    content = bytearray(weights.read_bytes())
-    content[-5] ^= 1
-    weights.write_bytes(content)
-    said = complaint(capsys, "train", "--resume", "--out", trained)
-    assert f"{newest.name}/weights.safetensors is damaged; remove the folder" in said
-    shutil.rmtree(newest)
-    assert main(["train", "--resume", "--out", str(trained)]) == 0
-    assert "resumed" in capsys.readouterr().err
-    assert checkpoints(trained / "checkpoints")[-1].name == newest.name
-
-
-def test_foreign_and_truncated_checkpoints(trained, capsys, tmp_path):
-    newest = checkpoints(trained / "checkpoints")[-1]
-    state = json.loads((newest / "state.json").read_text())
-    (newest / "state.json").write_text(json.dumps(state | {"format": 99}))
-    assert "another version" in complaint(capsys, "train", "--resume", "--out", trained)
-    (newest / "state.json").write_text(json.dumps(state)[:40])
-    assert "is damaged, or is no checkpoint" in complaint(capsys, "train", "--resume", "--out", trained)
 
 
 def test_a_full_disk(tmp_path, capsys, quick):

@@ -5,9 +5,10 @@
   stacl evaluate RUN --source src.de --reference ref.en --policy wait-k:3 --live --out results/
   stacl evaluate de-en --set multi30k/test2016 eval-deen/newstest2015 --root DIR --policy wait-k:3 wait-k:9 full
 
-With --out, traces and scores are kept in a folder, and the same command goes on after an interruption. --live runs
-every sentence through a live session by itself, so that computing time is measured too: how far the listener is behind
-a speaker of the given --pace, in milliseconds (AL_CA), the share of his time that the machine computes (RTF).
+With --out, traces and scores are kept in a folder, and the same command goes on after an interruption; traces of
+another text or model that had the same name are set aside there, not overwritten. --live runs every sentence through a
+live session by itself, so that computing time is measured too: how far the listener is behind a speaker of the given
+--pace, in milliseconds (AL_CA), the share of his time that the machine computes (RTF).
 """
 
 from __future__ import annotations
@@ -101,7 +102,7 @@ def run(args: argparse.Namespace) -> int:
         if not args.json:
             print(table(found, one.name), flush=True)
     if args.out:
-        write_text_atomically(args.out / "scores.json", json.dumps(results, indent=1) + "\n")
+        _keep(args.out / "scores.json", results)
     if args.json:
         print(json.dumps(results, indent=1))
     return 0
@@ -124,6 +125,20 @@ def _evaluated(translator: Translator, test: TestSet, chosen: Policy, args: argp
     )
     bar.close()
     return ({"set": test.name} if test.name else {}) | scores
+
+
+def _keep(path: Path, results: list[dict[str, Any]]) -> None:
+    """Beside what was measured before: only the same set under the same decoding is replaced."""
+
+    def which(result: dict[str, Any]) -> tuple[Any, Any]:
+        return result.get("set"), result["signatures"]["decoding"]
+
+    try:
+        before = json.loads(path.read_text(encoding="utf-8"))
+        others = [one for one in before if which(one) not in map(which, results)]
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        others = []  # there is none, or it is none of ours
+    write_text_atomically(path, json.dumps(others + results, indent=1) + "\n")
 
 
 def _own_files(source: str, names: list[str]) -> TestSet:

@@ -15,7 +15,8 @@ from __future__ import annotations
 import argparse
 import json
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from itertools import zip_longest
 from pathlib import Path
 from typing import Any
@@ -89,7 +90,7 @@ def run(args: argparse.Namespace) -> int:
     }
     hypotheses = logs.read_lines(args.hypothesis) if args.hypothesis else None
     table = _SentenceTable() if args.per_sentence else None
-    traces = _exported(logs.read(args.file, args.format, args.unit), args.export)
+    traces = _exported(logs.read(args.file, args.format, args.unit), args.export, references or {}, hypotheses)
     report = measure(
         traces if hypotheses is None else _compared(traces, hypotheses, args.file),
         references,
@@ -122,15 +123,25 @@ def run(args: argparse.Namespace) -> int:
     return 0
 
 
-def _exported(traces: Iterable[Trace], path: str | None) -> Iterator[Trace]:
-    """The same traces, written to a file on their way."""
+def _exported(
+    traces: Iterable[Trace], path: str | None, references: Mapping[str, Sequence[str]], hypotheses: Sequence[str] | None
+) -> Iterator[Trace]:
+    """The same traces, written to a file on their way, with the reference and the words that the command was given."""
     if path is None:
         yield from traces
         return
     format = EXPORTS.get(Path(path).suffix)
     if format is None:
         raise UserError(f"--export {path}: the ending says the format, one of {', '.join(EXPORTS)}")
-    yield from logs.passed_on(traces, path, format)
+    given = zip_longest(traces, next(iter(references.values()), ()), hypotheses or ())
+    whole = (_with_texts(trace, reference, text) for trace, reference, text in given if trace is not None)
+    yield from logs.passed_on(whole, path, format)
+
+
+def _with_texts(trace: Trace, reference: str | None, text: str | None) -> Trace:
+    words = tuple((text or "").split())
+    fits = not trace.target and trace.unit == "word" and len(words) == len(trace.delays)
+    return replace(trace, reference=reference or trace.reference, target=words if fits else trace.target)
 
 
 def _compared(traces: Iterable[Trace], hypotheses: Sequence[str], path: str) -> Iterator[Trace]:
@@ -227,6 +238,9 @@ def _difference(report: Report, other: Report) -> tuple[str, str] | None:
     if unlike:
         number, ours, theirs = unlike[0]
         return f"has {ours:g} source units in sentence {number}", f"{theirs:g}"
-    if report.references and other.references and report.references != other.references:
-        return "carries its references", "others (give --reference)"
+    for number, (one, another) in enumerate(zip(report.sources, other.sources, strict=True), 1):
+        if one and another and report.unit != "piece" and one.casefold() != another.casefold():
+            return f"has another source in sentence {number}", "its own"
+    if report.references != other.references:
+        return "carries its references", f"{'others' if other.references else 'none'} (give --reference)"
     return None

@@ -14,18 +14,20 @@ from __future__ import annotations
 import argparse
 import contextlib
 import dataclasses
+import json
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from stacl import config, fast
-from stacl.atomic import remove, sole_use
+from stacl.atomic import remove, sole_use, write_text_atomically
 from stacl.errors import UserError
 from stacl.policies.base import policy
 
 if TYPE_CHECKING:
     from stacl.distributed import World
 
+SCHEDULE = "schedule.json"  # g(t) of the policy that a run was begun under: the file of one's own may be edited
 _FIXED = ("seed", "optimizer")  # with another one, what was trained before is no beginning of this run
 
 
@@ -73,14 +75,15 @@ def _train(settings: config.Config, folder: Path, resume: bool, world: World) ->
     trainer = Trainer(settings, folder, prepared, world)
     if trainer.resume():
         say(f"resumed {folder} at step {trainer.position.step:,}")
+    if trainer.position.finished:
+        say(f"{folder} has finished already: {trainer.position.finished}")
+        return 0
     if world.first:
         own = folder / "config.toml"
         for name, old, new in _changes(config.load(own), settings):
             say(f"train.{name} is {new} from here on; it was {old}")
         config.save(settings, own)  # not before it is known that the run can go on so
-    if trainer.position.finished:
-        say(f"{folder} has finished already: {trainer.position.finished}")
-        return 0
+        write_text_atomically(folder / SCHEDULE, json.dumps(policy(settings.policy).schedule(100, 100)) + "\n")
     size = sum(p.numel() for p in trainer.model.parameters())
     together = f", {world.size} processes" if world.size > 1 else ""
     say(f"{folder}: {settings.policy}, {size / 1e6:.1f} M parameters, {trainer.device}{together}")
@@ -115,6 +118,13 @@ def _settings(args: argparse.Namespace, folder: Path) -> config.Config:
             raise UserError(f"{folder} was begun with another {section}.{changed[0]}; --out RUN begins a new run")
     if begun.policy != wanted.policy:
         raise UserError(f"{folder} was begun under {begun.policy}, not {wanted.policy}; --out RUN begins a new run")
+    if (folder / SCHEDULE).exists():
+        before = json.loads((folder / SCHEDULE).read_text(encoding="utf-8"))
+        if before != policy(wanted.policy).schedule(100, 100):
+            raise UserError(
+                f"{wanted.policy} reads otherwise than when {folder} was begun: its file was edited, or is another;"
+                " --out RUN begins a new run"
+            )
     for name, _, _ in _changes(begun, wanted):
         if name in _FIXED:
             raise UserError(f"{folder} was begun with another train.{name}; --out RUN begins a new run")

@@ -41,6 +41,7 @@ class Report:
     values: dict[str, tuple[array[float], array[float]]] = field(default_factory=dict, repr=False)
     source_lengths: Sequence[float] = field(default=(), repr=False)
     texts: list[str] = field(default_factory=list, repr=False)
+    sources: list[str] = field(default_factory=list, repr=False)  # where the log holds them
     references: list[list[str]] = field(default_factory=list, repr=False)
 
     def as_dict(self) -> dict[str, Any]:
@@ -118,8 +119,8 @@ def measure(
     scores, signatures, intervals = means.results(samples)
     for name, result in texts.results(sources, samples):
         scores[name], signatures[name] = result.score, result.signature
-        if result.spread is not None:
-            intervals[name] = (result.score - result.spread, result.score + result.spread)
+        if result.interval is not None:
+            intervals[name] = result.interval
     report = Report(scores, signatures, means.sentences, means.unit, intervals, texts.wordless)
     return _with_sentences(report, means, texts) if keep else report
 
@@ -130,6 +131,7 @@ def _with_sentences(report: Report, means: Means, texts: _Texts) -> Report:
         values=means.kept(),
         source_lengths=means.source_lengths,
         texts=texts.hypotheses,
+        sources=texts.sources,
         references=texts.columns(),
     )
 

@@ -156,11 +156,11 @@ class PathMetric(LatencyMetric):
 
 
 class Quality(NamedTuple):
-    """A corpus-level figure; `spread` is half of its 95% interval, where it was asked for."""
+    """A corpus-level figure, with its 95% interval where that was asked for."""
 
     score: float
     signature: str
-    spread: float | None = None
+    interval: tuple[float, float] | None = None
 
 
 class QualityMetric(Metric):

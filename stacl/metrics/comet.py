@@ -46,5 +46,5 @@ class COMET(QualityMetric):
         scores = [sum(values) / len(values) for values in zip(*by_reference, strict=True)]
         version = getattr(comet, "__version__", "unknown")
         signature = f"nrefs:{len(references)}|model:{self.model}|version:{version}"
-        spread = mean_interval(scores, samples=samples).spread if samples else None
-        return Quality(sum(scores) / len(scores), signature, spread)
+        found = mean_interval(scores, samples=samples) if samples else None
+        return Quality(sum(scores) / len(scores), signature, (found.low, found.high) if found else None)

@@ -72,17 +72,16 @@ def picture(args: argparse.Namespace) -> Figure:
 
 
 def read_curves(argument: str) -> Curves:
-    """The curves of one argument. Policies of one family (wait-k:1, wait-k:3 ...) on one test set are one curve."""
+    """The curves of one argument. Policies of one family (wait-k:1, wait-k:3 ...) with the same options, on
+    one test set, are one curve."""
     name, mark, files = argument.rpartition("=")
     curves: Curves = {}
     paths = files.split(",")
     results = [(path, found) for path in paths for found in _objects(path)]
     several = len({found.get("set") for _, found in results}) > 1
     for path, found in results:
-        family, _, setting = str(found.get("policy") or "").partition(":")
-        point = Point(
-            found["scores"], found.get("intervals") or {}, setting.partition(",")[0], str(found.get("unit") or "")
-        )
+        family, note = _family(str(found.get("policy") or ""))
+        point = Point(found["scores"], found.get("intervals") or {}, note, str(found.get("unit") or ""))
         label = family or (Path(path).stem if len(paths) == 1 or not mark else "")
         if several:
             label = ", ".join(filter(None, (label, str(found.get("set") or "own files"))))
@@ -90,6 +89,18 @@ def read_curves(argument: str) -> Curves:
     if not mark:
         return curves
     return {name if len(curves) == 1 else f"{name}, {family}": points for family, points in curves.items()}
+
+
+def _family(written: str) -> tuple[str, str]:
+    """What makes one curve, and what stands beside a point of it.
+
+    >>> _family("wait-k:3"), _family("wait-k:3,c=0.25"), _family("wait-k:3,unit=piece"), _family("full")
+    (('wait-k', '3'), ('wait-k, c=0.25', '3'), ('wait-k, unit=piece', '3'), ('full', ''))
+    """
+    name, _, rest = written.partition(":")
+    parts = rest.split(",")
+    options = [part for part in parts if "=" in part]
+    return ", ".join([name, *options]), ",".join(part for part in parts if "=" not in part)
 
 
 def _unit(latency: str, curves: Curves) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.util
 import math
 import sys
+import zlib
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -93,8 +94,8 @@ def from_file(path: Path, name: str, unit: str | None) -> Policy:
         except Exception as error:
             made = f"{path}:{name} cannot be made as {name}(unit={unit!r})"
             raise UserError(f"{made}: {type(error).__name__}: {error}") from error
-    if isinstance(found, Policy):
-        return policy(found, said)
-    if callable(found) or isinstance(found, Sequence):
-        return OwnSchedule(found, f"{path}:{name}", unit)
-    raise UserError(f"{path}:{name} must be a function g(t), a list or a Policy, not {type(found).__name__}")
+    if not isinstance(found, Policy) and not callable(found) and not isinstance(found, Sequence):
+        raise UserError(f"{path}:{name} must be a function g(t), a list or a Policy, not {type(found).__name__}")
+    made_of = policy(found, said) if isinstance(found, Policy) else OwnSchedule(found, f"{path}:{name}", unit)
+    made_of.file_checksum = zlib.crc32(path.read_bytes())
+    return made_of

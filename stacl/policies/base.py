@@ -50,6 +50,7 @@ class Policy(ABC):
 
     reads_all = True  # False: it may end its output without having seen the end of the source
     weighs = False  # True: where it would write, it is asked again, with how sure the model is of what it would say
+    file_checksum = 0  # of the file of somebody's own that it was made by
 
     def __init__(self, unit: str = "word") -> None:
         if unit not in UNITS:
@@ -134,8 +135,10 @@ class Policy(ABC):
         return reads
 
     def outline(self) -> list[int]:
-        """What tells a policy from one that had its name before: a file of one's own may have been edited."""
-        return self.schedule(100, 100)
+        """What tells a policy from one that had its name before: a file of one's own may have been edited, also in what
+        no schedule shows, such as how sure the model has to be.
+        """
+        return self.schedule(100, 100) + ([self.file_checksum] if self.file_checksum else [])
 
     def __str__(self) -> str:
         if self.unit == "word":
