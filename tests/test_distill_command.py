@@ -13,7 +13,7 @@ from stacl.commands import distill
 from stacl.corpora.base import corpus
 from tests.conftest import changes, stacl
 
-CORPUS = "copy:pairs=300,held_out=60"
+CORPUS = "copy:pairs=300,held_out=30"
 
 
 @pytest.fixture(scope="module")
@@ -63,7 +63,7 @@ def read(path) -> list[str]:
 @pytest.mark.parametrize("torn", ["", "half a li"])
 def test_a_killed_run_goes_on(teacher, expected, tmp_path, capsys, monkeypatch, torn):
     """Killed in the third block: the first two are not translated again, and the files come out the same."""
-    monkeypatch.setattr(distill, "BLOCK", 10)
+    monkeypatch.setattr(distill, "BLOCK", 5)
     translated: list[int] = []
     once = api.Translator.translate_lines
 
@@ -76,7 +76,7 @@ def test_a_killed_run_goes_on(teacher, expected, tmp_path, capsys, monkeypatch, 
     monkeypatch.setattr(api.Translator, "translate_lines", counted)
     assert command(teacher, tmp_path / "said") == 130
     target = tmp_path / ".partial-said.target"
-    assert len(read(target)) == 20
+    assert len(read(target)) == 10
     assert not (tmp_path / "said.target").exists()  # nobody trains on half of it unawares
     with target.open("a") as file:
         file.write(torn)
@@ -88,7 +88,7 @@ def test_a_killed_run_goes_on(teacher, expected, tmp_path, capsys, monkeypatch, 
 
     monkeypatch.setattr(api.Translator, "translate_lines", rest)
     assert command(teacher, tmp_path / "said") == 0
-    assert len(seen) == 40
+    assert len(seen) == 20
     assert read(tmp_path / "said.target") == expected
     assert read(tmp_path / "said.source") == [line for line, _ in corpus(CORPUS).open("test")]
 
