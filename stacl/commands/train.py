@@ -118,13 +118,14 @@ def _settings(args: argparse.Namespace, folder: Path) -> config.Config:
             raise UserError(f"{folder} was begun with another {section}.{changed[0]}; --out RUN begins a new run")
     if begun.policy != wanted.policy:
         raise UserError(f"{folder} was begun under {begun.policy}, not {wanted.policy}; --out RUN begins a new run")
-    if (folder / SCHEDULE).exists():
+    before = None
+    with contextlib.suppress(OSError, ValueError):  # a run of before has none, and a damaged one tells nothing
         before = json.loads((folder / SCHEDULE).read_text(encoding="utf-8"))
-        if before != policy(wanted.policy).schedule(100, 100):
-            raise UserError(
-                f"{wanted.policy} reads otherwise than when {folder} was begun: its file was edited, or is another;"
-                " --out RUN begins a new run"
-            )
+    if before not in (None, policy(wanted.policy).schedule(100, 100)):
+        raise UserError(
+            f"{wanted.policy} reads otherwise than when {folder} was begun: its file was edited, or is another;"
+            " --out RUN begins a new run"
+        )
     for name, _, _ in _changes(begun, wanted):
         if name in _FIXED:
             raise UserError(f"{folder} was begun with another train.{name}; --out RUN begins a new run")
