@@ -78,9 +78,9 @@ def babbler(copy_run, tmp_path_factory) -> Path:
 
 def complaint(capsys, *arguments: object) -> str:
     """What stacl says when it refuses: one line on stderr, nothing on stdout."""
-    capsys.readouterr()
     from stacl.__main__ import main
 
+    capsys.readouterr()
     assert main([str(argument) for argument in arguments]) == 2
     out, err = capsys.readouterr()
     assert out == ""

@@ -187,6 +187,16 @@ def test_chinese_subtitles_have_two_lines_of_whole_words_and_time_to_be_read(vis
     assert lines == ["我买了一部 iPhone 7，在纽约的一家商店里买", "的，价格是三百美元，我觉得 Microsoft很贵。"]
 
 
+def test_what_was_typed_wide_is_found_again_when_it_is_heard_narrow(visit):
+    typed = """import("/typing.js").then(({ Pending }) => {
+      const pending = new Pending();
+      pending.sent("２０１９年增长３．５％");
+      pending.heard("2019");
+      return pending.text;
+    })"""
+    assert connected(visit()).evaluate(typed) == "年增长3.5%"
+
+
 def subtitles(path: Path, point: str) -> list[str]:
     """The texts of the cues, which follow each other in time."""
     clock = rf"\d\d:\d\d:\d\d{re.escape(point)}\d\d\d"
