@@ -16,7 +16,8 @@ from stacl.languages import language
 from stacl.policies.base import Policy, policy, runs_code
 from stacl.rules import Hypothesis, Rules
 from stacl.search import Sources, decode
-from stacl.sentence import Written
+from stacl.segment import has_text
+from stacl.sentence import Written, at_least
 from stacl.stream import Session, interpret
 from stacl.text import Subwords
 from stacl.trace import Trace
@@ -108,8 +109,8 @@ class Translator:
         rules = Rules(self.target_pieces.ends_word, chosen, early_end)
         words = [self.source_language.split(line) for line in lines]
         pieces = [np.array(self.source_pieces.encode(sentence), dtype=np.int64) for sentence in words]
-        # Nothing said, nothing to say: an empty line stays one, under every policy.
-        traces = {i: Trace(0, (), policy=str(chosen)) for i in range(len(lines)) if not words[i]}
+        # Nothing said, nothing to translate: an empty line stays one under every policy, and so do marks and pictures.
+        traces = {i: _repeated(words[i], chosen) for i in range(len(lines)) if not any(map(has_text, words[i]))}
         order = sorted(set(range(len(lines))) - traces.keys(), key=lambda i: len(pieces[i]))
         for start in range(0, len(order), size):
             some = order[start : start + size]
@@ -131,7 +132,8 @@ class Translator:
                 start = position
                 if text:
                     target.append(text)
-                    delays.append(self._words_heard(found.reads[position - 1], words, pieces, chosen.unit))
+                    heard = self._words_heard(found.reads[position - 1], words, pieces, chosen.unit)
+                    delays.append(at_least(heard, words))
         return Trace(len(words), tuple(delays), tuple(words), tuple(target), policy=str(chosen))
 
     def _words_heard(self, read: int, words: list[str], pieces: np.ndarray, unit: str) -> int:
@@ -139,6 +141,11 @@ class Translator:
         if unit == "word" or not read:
             return min(read, len(words))
         return min(1 + int(self.source_pieces.ends_word[pieces[: read - 1]].sum()), len(words))
+
+
+def _repeated(words: list[str], chosen: Policy) -> Trace:
+    """A line without a letter or digit, said as it was heard, all of it at its end."""
+    return Trace(len(words), (len(words),) * len(words), tuple(words), tuple(words), policy=str(chosen))
 
 
 def load(name: str | Path, engine: str = "auto", reading: str | Policy | None = None) -> Translator:

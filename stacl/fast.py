@@ -177,6 +177,8 @@ def verified(folder: Path) -> tuple[Sizes, str]:
 def _runtime() -> Any:
     try:
         import onnxruntime
-    except ImportError:
+    except ModuleNotFoundError:
         raise UserError("onnxruntime is not installed; install stacl[serve]") from None
+    except ImportError as error:  # it is there, but was broken off or does not fit this machine
+        raise UserError(f"onnxruntime cannot be loaded: {error}") from None
     return onnxruntime

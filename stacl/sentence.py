@@ -16,6 +16,7 @@ from stacl.beam import finish, next_pieces
 from stacl.errors import UserError
 from stacl.policies.base import Action, Policy
 from stacl.rules import Hypothesis, Rules, Start
+from stacl.segment import has_text, wordless
 from stacl.text import BEGIN, END
 from stacl.trace import Trace
 
@@ -28,14 +29,23 @@ class Written:
     """A target word, said for good."""
 
     text: str
-    delay: int  # g(t): source words of this sentence read when it was decided
+    delay: int  # g(t): source words of this sentence read when it was decided, or when it could be said if later
     seconds: float  # since the sentence began
     gap: str = ""  # what stands between it and the word before it: a space, or nothing
     sentence: int = 0  # number of its sentence in the session
 
 
+def at_least(delay: int, source: list[str]) -> int:
+    """The delay where the first words were held back until one with a letter came."""
+    held = wordless(source)
+    return max(delay, held + 1) if held else delay
+
+
 class Sentence:
     """Reads and writes as the policy decides. All state of the sentence is here; the weights belong to everybody.
+
+    Marks and pictures before the first word wait for it, and if none comes they are said as they were heard: a model
+    that is given nothing but "..." invents a sentence.
 
     `read`, `close` and `change` return an iterator that computes each word when it is asked for, so that whoever
     serves many can turn to another in between; it must be run to its end before the next call.
@@ -65,6 +75,7 @@ class Sentence:
         self._hesitated = -1  # units read when the model was not sure enough to go on: not asked again before the next
         self._heard: list[int] = []  # source pieces read
         self._ended = False  # the end has been read
+        self._spoken = False  # a letter or digit has come: there is something to translate
         self._source: list[str] = []
         self._word_ends: list[int] = []  # source pieces up to the end of each word
         self._written: list[Written] = []
@@ -82,12 +93,13 @@ class Sentence:
         self._word_ends.append(len(pieces) + (self._word_ends[-1] if self._word_ends else 0))
         self._read_times.append(time.perf_counter() - self._begin)
         self._arrived += [pieces] if self.policy.unit == "word" else [[piece] for piece in pieces]
+        self._spoken = self._spoken or has_text(word)
         return self._go_on()
 
     def close(self) -> Iterator[Written]:
         """Hear that the source has ended; the rest of the translation."""
         self._arrived.append([END])
-        return self._go_on()
+        return self._go_on() if self._spoken else self._repeat()
 
     def change(self, policy: Policy) -> Iterator[Written]:
         """Go on under another policy; what was said stays. What the new one allows at once is returned."""
@@ -96,7 +108,7 @@ class Sentence:
         self.policy = policy
         self._rules = Rules(self.translator.target_pieces.ends_word, policy, self._early_end)
         self._hesitated = -1
-        return self._go_on() if self.begun else iter(())
+        return self._go_on()
 
     def copy(self) -> Sentence:
         """Another one that is exactly as far. Engine states are values, so they may be shared."""
@@ -137,7 +149,7 @@ class Sentence:
 
     def _go_on(self) -> Iterator[Written]:
         """Read and write until the policy wants a unit that has not come yet."""
-        said, busy = len(self._written), True
+        said, busy = len(self._written), self._spoken
         while busy:
             began = time.perf_counter()
             busy = not self._hypothesis.ended and self._step()
@@ -145,6 +157,12 @@ class Sentence:
             while said < len(self._written):
                 said += 1
                 yield self._written[said - 1]
+
+    def _repeat(self) -> Iterator[Written]:
+        """What was heard, where nothing in it can be translated."""
+        for word in self._source:
+            self._say(word, len(self._source))
+            yield self._written[-1]
 
     def _step(self) -> bool:
         """One READ or one piece written; False if the next thing to do is to wait for the speaker."""
@@ -199,13 +217,15 @@ class Sentence:
         text = self.translator.target_pieces.decode_word(self._word)
         self._word = []
         if text:
-            gap = self.translator.target_language.gap(self.last_word, text)
-            seconds = time.perf_counter() - self._begin
-            self._written.append(Written(text, self._heard_words(), seconds, gap, self.number))
+            self._say(text, self._heard_words())
+
+    def _say(self, text: str, delay: int) -> None:
+        gap = self.translator.target_language.gap(self.last_word, text)
+        self._written.append(Written(text, delay, time.perf_counter() - self._begin, gap, self.number))
 
     def _heard_words(self) -> int:
         """Source words of which something was read: a word that was begun has told something already."""
         heard = self._read - int(self._ended)
-        if self.policy.unit == "word" or not heard:
-            return heard
-        return min(bisect.bisect_left(self._word_ends, heard) + 1, len(self._source))
+        if self.policy.unit != "word" and heard:
+            heard = min(bisect.bisect_left(self._word_ends, heard) + 1, len(self._source))
+        return at_least(heard, self._source)

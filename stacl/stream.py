@@ -30,9 +30,8 @@ class Source:
     With `longest`, a sentence that nobody ends is ended after so many words, or as many bytes as so many long words
     have: what a sentence costs follows from its pieces, and odd characters are a piece a byte.
 
-    Where sentences are cut, what stands between one and the next without a letter or digit waits for a word. A further
-    end mark or a closing quote belongs to what was said already, and is left out, as is all of it if the line ends
-    there: alone it is no sentence, and a model that is given it invents one.
+    Where sentences are cut, what stands between one and the next without a letter or digit waits for a word, or for the
+    end of the line. A further end mark or a closing quote belongs to what was said already, and is left out.
     """
 
     def __init__(self, language: Language, segment: bool, longest: int | None = None) -> None:
@@ -64,8 +63,12 @@ class Source:
             elif self._strays is not None and not has_text(item):
                 self._strays.append(item)
             else:
-                items += self._counted([*(stray for stray in self._strays or () if stray.strip(TRAILING)), item])
+                items += self._counted([*self._loose(), item])
         return items
+
+    def _loose(self) -> list[str]:
+        """Of what came since the last end, what does not belong to the sentence before: dashes, pictures."""
+        return [stray for stray in self._strays or () if stray.strip(TRAILING)]
 
     def _counted(self, words: list[str]) -> list[Item]:
         """The words, and an end after one that is one too many."""
@@ -93,8 +96,8 @@ class Source:
         if self._segmenter:
             self._segmenter.end()
         self._words = self._bytes = 0
-        self._strays = None
-        return [SENTENCE_END]
+        loose, self._strays = self._loose(), None
+        return [*loose, SENTENCE_END]
 
     def _items(self, events: Iterable[Event]) -> list[Item]:
         return [item for event in events for item in (self._end() if event is LINE_END else self._item(event))]

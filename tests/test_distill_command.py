@@ -15,7 +15,8 @@ from tests.conftest import changes, stacl
 
 CORPUS = "copy:pairs=300,held_out=12"
 
-LOSS_ALONE = changes(train__bleu_lines=0, train__select="loss")  # so young a model does not end by itself: BLEU takes long
+# So young a model does not end by itself: its BLEU would take long.
+LOSS_ALONE = changes(train__bleu_lines=0, train__select="loss")
 
 
 @pytest.fixture(scope="module")
@@ -178,6 +179,6 @@ def test_a_recipe_trains_on_the_result(teacher, tmp_path, toy_config, capsys):
     assert command(teacher, tmp_path / "said") == 0
     source, target = capsys.readouterr().out.split()
     options = changes(train__steps=3, train__validate_every=3, data__train_files=json.dumps([source, target]))
-    options += ["--set", "data.corpora=[]", "--set", 'data.valid=["copy/val"]', "--set", "text.vocabulary=300", *LOSS_ALONE]
+    options += changes(data__corpora="[]", data__valid='["copy/val"]', text__vocabulary=300) + LOSS_ALONE
     done = stacl("train", toy_config, "--out", tmp_path / "student", *options)
     assert done.returncode == 0, done.stderr

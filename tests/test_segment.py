@@ -244,12 +244,12 @@ def test_words_that_others_cut_are_written_as_ours():
         ("真的吗？！我们走吧", "真的 吗 ？|我们 走 吧"),
         ("太好了！！！", "太好了 ！"),
         ("你好。”", "你好 。"),
-        ("你好。“好。”他说。😀", "你好 。|“ 好 。 ”|他 说 。"),
+        ("你好。“好。”他说。😀", "你好 。|“ 好 。 ”|他 说 。|😀"),
         ("！！！", "！ ！ ！"),  # a line of its own is somebody's, whatever it is
     ],
 )
 def test_what_is_no_sentence_is_not_made_one(text, expected):
-    """A model that is given a mark alone invents words for it."""
+    """Of what stands after a sentence its own marks are left out."""
     source = Source(language("zh"), segment=True)
     for _ in range(2):  # and the next line begins anew
         items = [item for part in text for item in source.feed(part)] + source.feed("\n")

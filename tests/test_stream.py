@@ -78,7 +78,7 @@ def test_live_logits_are_the_masked_ones(name, spec, unit):
 @every_model
 def test_batched_decoding_says_the_same(name, spec, unit, search):
     translator, chosen = TRANSLATORS[name], policy(spec, unit)
-    lines = [GERMAN[0], GERMAN[4], "", "Nein."]
+    lines = [GERMAN[0], GERMAN[4], "", "Nein.", "– ☺", "– Nein."]
     batched = translator.translate_lines(lines, chosen, **search, size=4)
     for line, trace in zip(lines, batched, strict=True):
         _, session = live(translator, line, chosen, **search)
@@ -246,6 +246,21 @@ def test_an_early_end_only_where_it_is_allowed():
 def test_a_policy_that_never_reads_on_is_made_to_listen():
     trace = TRANSLATORS["transformer-causal"].translate_lines(GERMAN[:1], policy(lambda t: 1))[0]
     assert trace.delays[-1] == len(trace.source)
+
+
+def test_what_has_no_letter_is_said_as_it_was_heard():
+    """A model that is given marks alone invents words for them; so they wait for a word, or for the end."""
+    translator = TRANSLATORS["transformer-causal"]
+    session = translator.stream("wait-k:1")
+    assert session.read("...") == []
+    assert session.change("wait-k:2") == []
+    assert session.read("😀") == []
+    assert [(word.text, word.delay, word.gap) for word in session.end()] == [("...", 2, ""), ("😀", 2, " ")]
+    assert session.trace.target == session.trace.source == ("...", "😀")
+    session.change("wait-k:1")
+    assert session.read("–") == []
+    first, *_ = session.read("Nein.")
+    assert first.delay == 2  # the policy would have had it said after the dash
 
 
 @pytest.mark.parametrize(

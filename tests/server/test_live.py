@@ -167,7 +167,7 @@ def test_a_sentence_without_end_is_ended(models):
 def test_a_sentence_of_odd_signs_is_not_aligned(server):
     """A thousand pieces a word: what the alignment of so few words takes would fill the memory."""
     with Client(server.live, policies=["wait-k:1"], align=True, segment=False) as client:
-        client.text(" ".join("🦀" * 200 for _ in range(3)))
+        client.text(" ".join("x" + "🦀" * 200 for _ in range(3)))
         events = client.finish()
     (segment,) = [event for event in events if event["type"] == "segment"]
     assert segment["target"]
