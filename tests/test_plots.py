@@ -235,12 +235,13 @@ def test_scores_that_cannot_be_drawn(folder: Path, capsys: pytest.CaptureFixture
     assert "odd.json: expected a number or null for each score" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize("kind", ["path", "example"])
 def test_chinese_without_a_font_is_said_once(
-    folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, kind: str
 ) -> None:
     logs.write([Trace(2, (1, 2), source=("你", "好"), target=("hello", "!"))], "zh.jsonl", "trace")
     monkeypatch.setattr(base, "find_cjk_font", lambda: None)
-    assert main(["plot", "path", "zh.jsonl", "--out", "zh.svg"]) == 0
+    assert main(["plot", kind, "zh.jsonl", "--out", "zh.svg"]) == 0
     error = capsys.readouterr().err
     assert error.count("fonts-noto-cjk") == 1
     assert error.count("\n") == 2  # and what was written

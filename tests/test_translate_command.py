@@ -223,6 +223,13 @@ def test_odd_text_has_as_many_lines_as_before(copy_run, tmp_path):
     assert "👩‍👩‍👧" in heard
 
 
+@pytest.mark.parametrize(("model", "text", "encoding"), [("de-en", "schön", "latin1"), ("zh-en", "你好", "gb18030")])
+def test_what_is_not_utf8_is_told_what_it_may_be(model, text, encoding):
+    done = subprocess.run(command(model), input=text.encode(encoding), capture_output=True, env=environment())
+    assert done.returncode == 0
+    assert f"iconv -f {encoding} -t utf-8".encode() in done.stderr
+
+
 def test_a_reader_that_leaves_is_no_error(copy_run, tmp_path):
     text = tmp_path / "long.txt"
     text.write_text("\n".join(LINES * 100) + "\n")
