@@ -57,7 +57,8 @@ class Source:
         items: list[Item] = []
         for item in self._segmenter.feed(word):
             if item is SENTENCE_END:
-                items += [] if self._strays else [item]  # of strays alone there is no sentence to end
+                # Of marks that belong to the sentence before there is no sentence to end.
+                items += [*loose, item] if (loose := self._loose()) or not self._strays else []
                 self._words = self._bytes = 0
                 self._strays = []
             elif self._strays is not None and not has_text(item):

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from stacl.server.settings import Settings
 
 _TOKEN = "STACL_TOKEN"
+_TOKEN_SIGNS = re.compile(r"[!-~]*")  # what a header can hold
 _ORIGIN = re.compile(r"https?://([\w.-]+|\[[0-9a-fA-F:.]+\])(:\d{1,5})?/?")
 _OTHER_FILES = 100  # models, libraries, the log
 _EVERYWHERE = ("0.0.0.0", "::", "")
@@ -92,10 +93,6 @@ def run(args: argparse.Namespace) -> int:
 def _settings(args: argparse.Namespace) -> Settings:
     from stacl.server.settings import LOOPBACK, Settings, default_workers
 
-    if args.token is not None and not args.token.strip():
-        raise UserError("--token is empty, and would let everybody in; name one, or say so with --no-token")
-    if args.token is not None and args.no_token:
-        raise UserError("--token and --no-token exclude each other")
     if not 0 <= args.port <= 65_535:
         raise UserError(f"--port goes from 0 to 65535, not {args.port}")
     if args.workers is not None and not 1 <= args.workers <= 64:
@@ -104,17 +101,31 @@ def _settings(args: argparse.Namespace) -> Settings:
         if not _ORIGIN.fullmatch(origin):
             raise UserError(f"--allow-origin needs a scheme and a host, such as https://example.org, not {origin!r}")
     at_home = args.host in LOOPBACK or args.host.startswith("127.")
-    # A variable that is set but empty was left out, not chosen: an empty token would open the server to everybody.
-    token = None if args.no_token else args.token or os.environ.get(_TOKEN) or None
-    if token is None and not at_home and not args.no_token:
-        token = secrets.token_urlsafe(16)
+    token = _given_token(args)
+    made_up = secrets.token_urlsafe(16) if token is None and not at_home and not args.no_token else None
     return Settings(
         limits=limits.Limits.parse(args.limit),
-        token=token,
+        token=token or made_up,
+        token_is_secret=made_up is None,
         origins=tuple(args.allow_origin),
         hosts=(*LOOPBACK, args.host) if at_home else None,
         workers=args.workers or default_workers(),
     )
+
+
+def _given_token(args: argparse.Namespace) -> str | None:
+    if args.token is not None and args.no_token:
+        raise UserError("--token and --no-token exclude each other")
+    if args.token is not None and not args.token.strip():
+        raise UserError("--token is empty, and would let everybody in; name one, or say so with --no-token")
+    if args.no_token:
+        return None
+    # A variable that is set but empty was left out, not chosen: an empty token would open the server to everybody.
+    # And a file that holds a secret often ends in a line feed, which no client sends.
+    token = (args.token or os.environ.get(_TOKEN) or "").strip()
+    if not _TOKEN_SIGNS.fullmatch(token):
+        raise UserError(f"the token (--token, or {_TOKEN}) must be letters, digits and signs of ASCII without spaces")
+    return token or None
 
 
 def _folders(models: list[str]) -> dict[str, Path | str]:
@@ -153,6 +164,6 @@ def _announcement(host: str, listener: socket.socket, settings: Settings, names:
     """One line: where to open the page, and what is served."""
     shown = socket.gethostname() if host in _EVERYWHERE else host
     address = f"http://{f'[{shown}]' if ':' in shown else shown}:{listener.getsockname()[1]}/"
-    if settings.token is not None:
-        address += f"?token={quote(settings.token, safe='')}"
+    if settings.token is not None:  # one that was made up must be said; another is a secret, and logs are kept
+        address += f"?token={'TOKEN' if settings.token_is_secret else quote(settings.token, safe='')}"
     return f"stacl serve: open {address} (models: {', '.join(names)}; Ctrl-C ends)"

@@ -57,6 +57,7 @@ class EventLog:
         self._size = 0
         self.last = 0  # the number of the newest event
         self.sent = 0  # of the newest that went to the client
+        self.farthest = 0  # of the newest that ever did: what comes after a rewind is a repetition
 
     def extend(self, events: Iterable[Event]) -> None:
         for event in events:
@@ -78,6 +79,7 @@ class EventLog:
     def next(self) -> tuple[int, Event]:
         """The next to send, and its number."""
         number = self.sent + 1
+        self.farthest = max(self.farthest, number)
         return number, self._kept[number - self.first]
 
     def rewind(self, received: int) -> None:

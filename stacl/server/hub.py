@@ -78,8 +78,8 @@ class Hub:
         self.check_open()
         session = self.sessions.get(resume.session)
         if session is None or session.broken:
-            wait = self.limits.resume_seconds
-            raise Refusal("unknown-session", f"no such session; one is kept for {wait:g} seconds: start a new one")
+            wait = f"for {self.limits.resume_seconds:g} seconds, less where the server is full"
+            raise Refusal("unknown-session", f"no such session; one is kept {wait}: start a new one")
         session.rewind(resume.received)
         if session.listener:
             session.listener.replaced()
@@ -137,7 +137,8 @@ class Hub:
         while time.monotonic() < deadline and (self.requests or any(not one.at_rest for one in self.connections)):
             await asyncio.sleep(0.02)
         for connection in list(self.connections):
-            connection.refuse(Refusal("shutdown", "the server is shutting down; what was due has been said", True))
+            due = "what was due has been said" if connection.at_rest else "not all that was taken has been translated"
+            connection.refuse(Refusal("shutdown", f"the server is shutting down; {due}", fatal=True))
         while self.connections and time.monotonic() < deadline + 1:
             await asyncio.sleep(0.02)
 

@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 import logging
+import time
 import traceback
 
 log = logging.getLogger("stacl.server")
+_AGAIN = 60.0  # seconds before the same refusal is worth another line
+# uvicorn's line about a websocket that was answered with an error: who was refused, and why, is in ours.
+_NOISE = "ASGI callable returned without completing handshake."
+_last: dict[str, float] = {}  # when each refusal was written down
 
 
 def place(error: BaseException) -> str:
@@ -16,6 +21,14 @@ def place(error: BaseException) -> str:
 
 def failed(what: str, error: BaseException) -> None:
     log.error("%s failed: %s", what, place(error))
+
+
+def refused(code: str, message: str) -> None:
+    """A websocket that was not let in: its page cannot see why, so whoever runs the server must."""
+    now = time.monotonic()
+    if now - _last.get(code, -_AGAIN) >= _AGAIN:
+        _last[code] = now
+        log.warning("refused a websocket: %s: %s", code, message)
 
 
 class Formatter(logging.Formatter):
@@ -31,6 +44,7 @@ def configure() -> None:
     """Warnings and errors, ours and those of the web server, to stderr."""
     handler = logging.StreamHandler()
     handler.setFormatter(Formatter())
+    handler.addFilter(lambda record: record.getMessage() != _NOISE)
     for name in ("stacl.server", "uvicorn", "asyncio"):
         logger = logging.getLogger(name)
         logger.handlers, logger.propagate = [handler], False

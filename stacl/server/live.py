@@ -214,9 +214,10 @@ class Connection:
         session = self._session
         if session is None or not session.log.unsent:
             return None
+        before = session.log.farthest
         number, event = session.log.next()
         now = time.perf_counter()
-        if event.arrived is not None:
+        if event.arrived is not None and number > before:
             self._hub.metrics.delayed(now - event.arrived)
         # Counted as sent before it is: another connection may take over while this one waits for its client.
         session.sent(number)

@@ -27,10 +27,11 @@ _SEND_BUFFER = 65_536  # bytes on their way to a client that does not read: they
 _PING_SECONDS = 20  # keeps proxies from closing a silent connection, and finds out who has vanished
 _VANISHED_MS = 60_000
 _UNREAD_BYTES = 1_048_576
+_BACKLOG = 2048  # connections that wait to be taken
 
 
 def listen(host: str, port: int) -> socket.socket:
-    """A socket at this address; connections are taken once the server runs."""
+    """A socket at this address. Who connects before the server runs waits until then."""
     try:
         found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
         family, kind, protocol, _, address = found[0]
@@ -41,6 +42,7 @@ def listen(host: str, port: int) -> socket.socket:
         if hasattr(socket, "TCP_USER_TIMEOUT"):
             listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, _VANISHED_MS)
         listener.bind(address)
+        listener.listen(_BACKLOG)  # else a second server may bind here too, and fail later
     except OSError as error:
         if error.errno == errno.EADDRINUSE:
             raise UserError(f"port {port} of {host} is in use; take another with --port, or 0 for any") from None
@@ -206,6 +208,7 @@ class Server(uvicorn.Server):
                 ws_ping_timeout=None,  # an answer may wait behind text that is not taken in yet
                 ws_per_message_deflate=False,  # words are short; a window for each connection is not
                 timeout_graceful_shutdown=5,
+                backlog=_BACKLOG,
             )
         )
 

@@ -74,6 +74,8 @@ class Guard:
             self._check(scope, headers)
         except Refusal as refusal:
             self._hub.metrics.add("refused", reason=refusal.code)
+            if scope["type"] == "websocket":
+                journal.refused(refusal.code, refusal.message)
             await answer(refusal.code, refusal.message)(scope, receive, send)
             return
         if scope["type"] == "http" and scope["method"] == "OPTIONS" and foreign:
@@ -107,6 +109,8 @@ class Guard:
             raise Refusal("foreign-host", "this server is not called by that name; see --host and --allow-origin")
         if scope["type"] == "websocket" or scope["method"] not in _HARMLESS:
             self._check_origin(headers.getlist("origin"), host)
+        if scope["type"] == "websocket" and scope["path"] != "/live":
+            raise Refusal("not-found", "the websocket is at /live; a proxy with a path of its own must take it away")
         if scope["path"] in PROTECTED and self._token is not None and scope.get("method") != "OPTIONS":
             self._check_token(self._token, scope, headers)
 

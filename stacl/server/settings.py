@@ -20,6 +20,7 @@ def default_workers() -> int:
 class Settings:
     limits: Limits = field(default_factory=Limits)
     token: str | None = None  # what a client must know; None: nothing
+    token_is_secret: bool = True  # somebody chose it; else it was made up for this run, and must be told
     origins: tuple[str, ...] = ()  # of other web pages that may use the server
     hosts: tuple[str, ...] | None = LOOPBACK  # names that the server may be called by; None: any
     workers: int = field(default_factory=default_workers)

@@ -54,6 +54,20 @@ def test_a_session_that_was_closed_can_be_read_again(server):
         assert [event["type"] for event in client.events] == [event["type"] for event in events]
 
 
+def test_what_is_sent_again_is_not_measured_again(models):
+    """The outage is not the server's delay."""
+    with serving(models) as running, Client(running.live) as client:
+        client.text(GERMAN[0])
+        client.finish()
+        once = running.hub.metrics.text(sessions_open=0, connections_open=0, queue_length=0)
+        client.events.clear()
+        client.resume()
+        client.until("closed")
+        again = running.hub.metrics.text(sessions_open=0, connections_open=0, queue_length=0)
+    delays = [[line for line in text.splitlines() if "word_delay" in line] for text in (once, again)]
+    assert delays[0] == delays[1]
+
+
 def test_who_comes_back_takes_over(server):
     with Client(server.live) as client, Client(server.live, begin=False) as other:
         client.text("Ein Mann ")

@@ -105,6 +105,10 @@ def test_the_token(guarded):
         client.until("word")
 
 
+def test_a_websocket_elsewhere_is_not_found(guarded):
+    assert knock(guarded.live.replace("/live", "/behind/live")) == 404
+
+
 def test_the_page_itself_needs_no_token(guarded):
     """Its files hold nothing secret, and a browser does not pass the page's token on for them."""
     for path in ("", "main.js", "style.css"):

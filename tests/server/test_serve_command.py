@@ -15,9 +15,13 @@ from collections.abc import Iterator
 
 import httpx
 import pytest
+from websockets.exceptions import InvalidStatus
+from websockets.sync.client import connect
 
 from stacl.__main__ import main
 from stacl.commands import serve
+from stacl.errors import UserError
+from stacl.server.run import listen
 from tests.conftest import ROOT
 from tests.helpers import GERMAN
 from tests.server.client import Client, alone
@@ -81,6 +85,7 @@ def test_what_is_due_is_said_before_the_end(model_folder, models):
         assert client.ended() == (1001, "shutdown")
         assert client.errors[-1]["code"] == "shutdown"
         assert client.errors[-1]["fatal"]
+        assert "what was due has been said" in client.errors[-1]["message"]
         assert [event["text"] for event in client.events if event["type"] == "heard"] == text.split()
         expected = models["de-en"].stream("wait-k:1", segment=True).feed(text)
         assert client.words() == [(word.text, word.delay, word.sentence) for word in expected]
@@ -96,6 +101,7 @@ def test_an_end_does_not_wait_for_ever(model_folder):
         began = time.monotonic()
         running.process.send_signal(signal.SIGTERM)
         assert client.ended()[0] == 1001
+        assert "not all that was taken has been translated" in client.errors[-1]["message"]
         assert running.process.wait(20) == 0
         assert time.monotonic() - began < 15
 
@@ -146,6 +152,26 @@ def test_another_host_needs_a_token(model_folder):
         assert httpx.get(f"{running.url}/models", params={"token": found[1]}).status_code == 200
 
 
+def test_a_token_of_ones_own_is_not_written_down(model_folder):
+    with process(model_folder, "--token", SECRET) as running:
+        assert "/?token=TOKEN (" in running.announcement
+        code, written = running.end()
+        assert code == 0
+        assert SECRET not in running.announcement + written
+
+
+def test_why_a_websocket_was_refused_is_written_down_once(model_folder):
+    with process(model_folder) as running:
+        for _ in range(3):
+            with pytest.raises(InvalidStatus):
+                connect(running.live, origin="https://example.org").close()
+        code, written = running.end()
+        assert code == 0
+        (line,) = written.splitlines()
+        assert "refused a websocket: foreign-origin: " in line
+        assert "--allow-origin" in line
+
+
 def _settings(arguments, environment, monkeypatch):
     """What the command makes of its options in this environment."""
     monkeypatch.delenv("STACL_TOKEN", raising=False)
@@ -166,6 +192,8 @@ def _settings(arguments, environment, monkeypatch):
         (["--host", "0.0.0.0"], {"STACL_TOKEN": "e"}, "e", None),
         (["--host", "0.0.0.0", "--no-token"], {"STACL_TOKEN": "e"}, None, None),
         ([], {"STACL_TOKEN": ""}, None, ("localhost", "127.0.0.1", "::1", "127.0.0.1")),
+        ([], {"STACL_TOKEN": " \n"}, None, ("localhost", "127.0.0.1", "::1", "127.0.0.1")),
+        (["--host", "0.0.0.0"], {"STACL_TOKEN": "from-a-file\n"}, "from-a-file", None),
     ],
 )
 def test_tokens(arguments, environment, token, hosts, monkeypatch):
@@ -186,6 +214,8 @@ def test_a_server_for_others_makes_up_a_token_where_none_is_given(arguments, env
         (["=x"], "a model is a folder or NAME=FOLDER, not '=x'"),
         (["x", "--token", "a", "--no-token"], "--token and --no-token exclude each other"),
         (["x", "--token", ""], "--token is empty, and would let everybody in"),
+        (["x", "--token", "schlüssel"], "must be letters, digits and signs of ASCII without spaces"),
+        (["x", "--token", "two words"], "must be letters, digits and signs of ASCII without spaces"),
         (["x", "--workers", "0"], "--workers goes from 1 to 64, not 0"),
         (["x", "--limit", "session=5"], "no limit is called 'session'; did you mean sessions?"),
         (["x", "--limit", "sessions=many"], "--limit sessions=N needs a whole number above 0, not 'many'"),
@@ -212,6 +242,11 @@ def test_a_port_in_use_is_one_line(capsys):
         assert main(["serve", "x", "--port", str(port)]) == 2
     expected = f"stacl serve: port {port} of 127.0.0.1 is in use; take another with --port, or 0 for any\n"
     assert capsys.readouterr().err == expected
+
+
+def test_two_servers_that_still_load_do_not_share_a_port():
+    with listen("127.0.0.1", 0) as taken, pytest.raises(UserError, match="is in use"):
+        listen("127.0.0.1", taken.getsockname()[1])
 
 
 def test_without_its_libraries_it_says_what_to_install(monkeypatch, capsys):

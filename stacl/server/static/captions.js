@@ -10,7 +10,7 @@ import { el, find } from "./dom.js";
 import { spaced, speechCode } from "./languages.js";
 import { Follower } from "./mirror.js";
 import { Sentences } from "./sentences.js";
-import { models } from "./server.js";
+import { models, obstacle } from "./server.js";
 import { address, parameters } from "./settings.js";
 import { available, Speech } from "./speech.js";
 import { Typing } from "./typing.js";
@@ -72,13 +72,20 @@ function paragraph(number) {
 
 async function ownSession(kind) {
   const found = await models();
-  const model = found.find(({ name }) => name === parameters.get("model")) ?? found[0];
+  const wanted = parameters.get("model") ?? found[0].name;
+  const model = found.find(({ name }) => name === wanted);
+  if (!model) return tell(`No model is called ${wanted}; there are: ${found.map(({ name }) => name).join(", ")}.`);
   // Without one the server takes the model's own, which may have a name that is not for clients to say.
   const policy = parameters.get("policy") ?? parameters.get("track");
   const connection = new Connection(address("live", true), {
     ...on,
     state: captionState,
     error: (error) => tell(error.message),
+    unopened: async () => {
+      const reason = await obstacle();
+      if (reason?.final) connection.giveUp();
+      if (reason) tell(reason.message);
+    },
   });
   connection.start(() => ({ model: model.name, ...(policy && { policies: [policy] }), segment: true }));
   const send = (piece) => connection.send("text", { text: piece });

@@ -7,6 +7,7 @@ const FIRST_WAIT = 250; // milliseconds before the first new try; doubled each t
 const LONGEST_WAIT = 8000;
 const LONGEST_TEXT = 8000; // characters of one message: far below the server's 64 KiB, however they are encoded
 const SILENCE = 15000; // milliseconds without an answer to what was sent: a connection may be dead without anybody saying so
+const SUSPICIOUS = 2; // tries in a row that did not open before somebody should ask why
 const BYTES = 8; // more than any character takes in a message
 const LATER = ["full", "shutdown"]; // a server that says so may be asked again
 
@@ -16,6 +17,7 @@ const LATER = ["full", "shutdown"]; // a server that says so may be asked again
  *   started(message)  a new session began; resumed ones do not come here
  *   message(message)  everything numbered, each exactly once, in order
  *   error(message)    {code, message, fatal}
+ *   unopened()        several tries in a row did not even open: a browser is not told why, so ask the server otherwise
  */
 export class Connection {
   #url;
@@ -28,6 +30,7 @@ export class Connection {
   #seq = 0;
   #received = 0;
   #wait = FIRST_WAIT;
+  #unopened = 0; // tries in a row that did not open
   #timer = null;
   #ended = null; // why not to try again: asleep or refused
   #lost = false; // the session cannot be resumed
@@ -62,6 +65,11 @@ export class Connection {
     }
   }
 
+  /** Whether what is sent goes out at once. */
+  get live() {
+    return this.#open;
+  }
+
   send(type, fields = {}) {
     if (type !== "text") return this.#put({ type, ...fields });
     for (const text of pieces(fields.text, this.#longest)) this.#put({ type, text });
@@ -92,12 +100,23 @@ export class Connection {
     this.#connect();
   }
 
+  /** Try no more until something is sent or `retry` is called. */
+  giveUp() {
+    clearTimeout(this.#timer);
+    this.#ended = "refused";
+    if (!this.#socket) this.#on.state("refused");
+  }
+
   #connect(quietly = false) {
     clearTimeout(this.#timer);
     if (!quietly) this.#on.state("connecting");
     const socket = new WebSocket(this.#url);
     this.#socket = socket;
-    socket.onopen = () => socket.send(JSON.stringify(this.#greeting()));
+    this.#unopened += 1;
+    socket.onopen = () => {
+      this.#unopened = 0;
+      socket.send(JSON.stringify(this.#greeting()));
+    };
     socket.onmessage = (event) => {
       if (this.#socket !== socket) return;
       this.#unwatch();
@@ -216,6 +235,7 @@ export class Connection {
     // What was never sent goes into the new session; what was sent may have been heard, and is not said twice.
     if (this.#lost) this.#forget(this.#outbox.filter((entry) => !entry.offered));
     this.#on.state("waiting");
+    if (this.#unopened === SUSPICIOUS) this.#on.unopened();
     this.#timer = setTimeout(() => this.retry(), this.#wait * (0.75 + Math.random() / 2));
     this.#wait = Math.min(this.#wait * 2, LONGEST_WAIT);
   }

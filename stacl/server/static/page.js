@@ -7,7 +7,7 @@ import { el, find, oncePerFrame } from "./dom.js";
 import { FULL_STEP, kOf, nameOf, policyAt, policyName, promise, spaced } from "./languages.js";
 import { Mirror } from "./mirror.js";
 import { anticipated, delays, Sentences } from "./sentences.js";
-import { models } from "./server.js";
+import { models, obstacle } from "./server.js";
 import { address, parameters, remember, remembered } from "./settings.js";
 import { SourceView } from "./source.js";
 import { described, draw } from "./staircase.js";
@@ -17,7 +17,7 @@ import { Pending } from "./typing.js";
 
 const COMPARED = ["wait-k:1", "wait-k:3", "wait-k:5", "wait-k:9", "full"];
 const SKETCH = 8; // words of the sentence that an empty staircase shows
-const STATES = {
+export const STATES = {
   connecting: "Connecting…",
   live: "Connected",
   waiting: "Connection lost. Trying again…",
@@ -45,6 +45,7 @@ class Page {
       started: (message) => this.#started(message),
       message: (message) => this.#take(message),
       error: ({ message }) => this.alerts.show(message),
+      unopened: () => this.#explain(),
     });
     this.#makeRows();
     this.#makeSlider();
@@ -90,23 +91,45 @@ class Page {
     }
   }
 
+  async #explain() {
+    const found = await obstacle();
+    if (found) this.alerts.show(found.message);
+    if (found?.final) this.connection.giveUp();
+  }
+
   /** Begin a session with a model. */
   use(model) {
     this.model = model;
-    this.#between = true;
-    this.#clear();
+    this.#leave();
     this.source.language(model.source, nameOf(model.source), this.spaced);
     find("#source-name").textContent = nameOf(model.source);
     find("#target-name").textContent = nameOf(model.target);
     this.#rows.forEach((row) => row.language(model.target));
     this.controls.use(model);
-    this.connection.start(() => ({ model: model.name, policies: this.policies, segment: true, align: true }));
+    this.#begin();
   }
 
   /** An empty stage: what was going on ends, and stays in the transcript. */
   reset() {
-    this.say("\n");
+    // What was sent and is not heard yet would turn up among what comes next: it ends with its session.
+    if (this.connection.live && this.#pending.text.trim()) {
+      this.#leave();
+      this.#begin();
+    } else {
+      this.say("\n");
+      this.#clear();
+    }
+  }
+
+  /** What the present session still says is for the transcript alone. */
+  #leave() {
+    this.#between = true;
     this.#clear();
+  }
+
+  #begin() {
+    const { name } = this.model;
+    this.connection.start(() => ({ model: name, policies: this.policies, segment: true, align: true }));
   }
 
   #clear() {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import re
 from pathlib import Path
@@ -144,6 +145,11 @@ def test_captions_that_are_refused_say_why(visit):
     expect(captions.locator("#captions-note")).to_contain_text("no policy is called 'bogus'")
 
 
+def test_captions_of_a_model_that_is_not_there(visit):
+    captions = visit("?view=captions&source=type&model=zh-ne")
+    expect(captions.locator("#captions-note")).to_have_text("No model is called zh-ne; there are: de-en, zh-en.")
+
+
 def test_the_transcript_is_downloaded(visit, server, tmp_path):
     page = connected(visit())
     for line in (SENTENCE, "Eine Frau < & > lacht."):
@@ -250,7 +256,11 @@ def test_it_fits_the_screen(visit):
     page.click("#play")
     wait_until_said(page)
     size = "() => [document.documentElement.scrollWidth, document.documentElement.scrollHeight]"
-    assert page.evaluate(size)[0] == 390  # a phone scrolls down, never sideways
+    states = page.evaluate("() => import('./page.js').then(({ STATES }) => Object.values(STATES))")
+    for width, state in itertools.product((320, 390), states):
+        page.set_viewport_size({"width": width, "height": 844})
+        page.evaluate("text => { document.querySelector('#connection-text').textContent = text; }", state)
+        assert page.evaluate(size)[0] == width  # a phone scrolls down, never sideways
     for width, height in ((1280, 720), (1440, 900), (1920, 1080)):
         page.set_viewport_size({"width": width, "height": height})
         assert page.evaluate(size) == [width, height]  # a screen on a wall does not scroll at all

@@ -135,6 +135,32 @@ def test_the_token_is_used_and_leaves_the_address(visit, models):
     assert visit.problems.pop().startswith("Failed to load resource")  # the browser's own word about 401
 
 
+@pytest.mark.parametrize(
+    ("answered", "explanation", "state"),
+    [
+        (1, "the token is missing or wrong", "Not connected. Try again"),  # as after a restart with another token
+        (99, "The server answers, but the live connection is refused", "Connection lost. Trying again…"),
+    ],
+)
+def test_a_connection_that_does_not_open_is_explained(visit, models, answered, explanation, state):
+    """A browser does not tell a page why a websocket was refused."""
+    asked = 0
+
+    def about_models(route) -> None:
+        nonlocal asked
+        asked += 1
+        content = {"models": [{"name": "de-en", "source": "de", "target": "en", "policy": "wait-k:2"}]}
+        _ = route.fulfill(json=content) if asked <= answered else route.continue_()
+
+    with serving(models, Settings(token="secret", workers=1)) as server:
+        page = visit("?token=old", url=server.url, prepare=lambda page: page.route("**/models", about_models))
+        expect(page.get_by_role("alert")).to_contain_text(explanation)
+        expect(page.locator("#connection-text")).to_have_text(state)
+        page.context.close()
+    assert all("401" in text or text.startswith("WebSocket") for text in visit.problems)  # the browser's own words
+    visit.problems.clear()
+
+
 def scripted(*messages: dict[str, Any], sent: list[dict[str, Any]] | None = None) -> Callable[[Any], None]:
     """A server that says these messages to whoever starts a session, and keeps what it is sent."""
 

@@ -131,6 +131,18 @@ def test_the_direction_can_be_switched(visit):
     assert not said(page)
 
 
+def test_what_was_not_heard_yet_does_not_turn_up_in_the_next_text(visit, server):
+    page = connected(visit("?model=zh-en&pace=2400"))
+    enter(page, "你好")
+    expect(page.locator(".pending")).to_have_text("你好")  # more characters may belong to the word
+    page.locator("#example").select_option("1")
+    page.click("#play")
+    wait_until_said(page)
+    assert heard(page) == server.models["zh-en"].source_language.split("他还说现在正在为这一访问作出安排。")
+    page.click("#transcript-open")
+    assert "你好" in page.locator("#transcript-lines").inner_text()
+
+
 def test_the_staircase_is_drawn_and_told(visit):
     page = connected(visit("?k=1"))
     enter(page, "Ein Mann ")
