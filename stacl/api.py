@@ -12,12 +12,12 @@ from stacl import config, fast, plugins, pretrained
 from stacl.beam import check
 from stacl.engine import Engine, TorchEngine
 from stacl.errors import UserError, suggest
+from stacl.heard import Heard
 from stacl.languages import language
 from stacl.policies.base import Policy, policy, runs_code
 from stacl.rules import Hypothesis, Rules
 from stacl.search import Sources, decode
-from stacl.segment import has_text
-from stacl.sentence import Written, at_least
+from stacl.sentence import Written
 from stacl.stream import Session, interpret
 from stacl.text import Subwords
 from stacl.trace import Trace
@@ -107,16 +107,19 @@ class Translator:
         check(beam, ahead)
         chosen = self._policy(reading)
         rules = Rules(self.target_pieces.ends_word, chosen, early_end)
-        words = [self.source_language.split(line) for line in lines]
-        pieces = [np.array(self.source_pieces.encode(sentence), dtype=np.int64) for sentence in words]
-        # Nothing said, nothing to translate: an empty line stays one under every policy, and so do marks and pictures.
-        traces = {i: _repeated(words[i], chosen) for i in range(len(lines)) if not any(map(has_text, words[i]))}
+        heard, pieces = zip(*map(self._heard, lines), strict=True) if lines else ((), ())
+        # Nothing that could be translated: an empty line stays one under every policy.
+        traces = {
+            i: self._trace(heard[i], pieces[i], Hypothesis(), chosen)
+            for i in range(len(lines))
+            if not heard[i].translatable
+        }
         order = sorted(set(range(len(lines))) - traces.keys(), key=lambda i: len(pieces[i]))
         for start in range(0, len(order), size):
             some = order[start : start + size]
             sources = Sources.of([pieces[i] for i in some], self.source_pieces.ends_word, chosen.unit)
             for i, found in zip(some, decode(self.engine, sources, rules, beam, ahead), strict=True):
-                traces[i] = self._trace(words[i], pieces[i], found, chosen)
+                traces[i] = self._trace(heard[i], pieces[i], found, chosen)
             if progress:
                 progress(start + len(some))
         return [traces[i] for i in range(len(lines))]
@@ -124,28 +127,38 @@ class Translator:
     def _policy(self, reading: str | Policy | None) -> Policy:
         return self.policy if reading is None else policy(reading).settled()
 
-    def _trace(self, words: list[str], pieces: np.ndarray, found: Hypothesis, chosen: Policy) -> Trace:
-        target, delays, start = [], [], 0
+    def listen(self) -> Heard:
+        """A sentence of which nothing was heard yet."""
+        return Heard(self.source_pieces, self.source_language)
+
+    def _heard(self, line: str) -> tuple[Heard, np.ndarray]:
+        """A whole line, and the pieces of it that the model gets."""
+        heard = self.listen()
+        given = [word for word in self.source_language.split(line) if heard.add(word)]
+        return heard, np.array(self.source_pieces.encode(given), dtype=np.int64)
+
+    def _trace(self, heard: Heard, pieces: np.ndarray, found: Hypothesis, chosen: Policy) -> Trace:
+        target: list[str] = []
+        delays: list[int] = []
+        start = 0
         for position, piece in enumerate(found.pieces, start=1):
             if self.target_pieces.ends_word[piece] or position == len(found.pieces):
                 text = self.target_pieces.decode_word(found.pieces[start:position])
                 start = position
                 if text:
-                    target.append(text)
-                    heard = self._words_heard(found.reads[position - 1], words, pieces, chosen.unit)
-                    delays.append(at_least(heard, words))
-        return Trace(len(words), tuple(delays), tuple(words), tuple(target), policy=str(chosen))
+                    delay = self._delay(found.reads[position - 1], heard, pieces, chosen.unit)
+                    target += [*heard.due(delay, len(target) + 1), text]
+                    delays += [delay] * (len(target) - len(delays))
+        target += heard.rest()
+        delays += [len(heard.words)] * (len(target) - len(delays))
+        return Trace(len(heard.words), tuple(delays), tuple(heard.words), tuple(target), policy=str(chosen))
 
-    def _words_heard(self, read: int, words: list[str], pieces: np.ndarray, unit: str) -> int:
-        """Source words of which something was read: a word that was begun has told something already."""
+    def _delay(self, read: int, heard: Heard, pieces: np.ndarray, unit: str) -> int:
+        """Source words heard when so many units were read: a word that was begun has told something already."""
+        ends = self.source_pieces.ends_word[pieces]
         if unit == "word" or not read:
-            return min(read, len(words))
-        return min(1 + int(self.source_pieces.ends_word[pieces[: read - 1]].sum()), len(words))
-
-
-def _repeated(words: list[str], chosen: Policy) -> Trace:
-    """A line without a letter or digit, said as it was heard, all of it at its end."""
-    return Trace(len(words), (len(words),) * len(words), tuple(words), tuple(words), policy=str(chosen))
+            return heard.delay(read, ended=read > ends.sum())
+        return heard.delay(min(1 + int(ends[: read - 1].sum()), int(ends.sum())), ended=read > len(pieces))
 
 
 def load(name: str | Path, engine: str = "auto", reading: str | Policy | None = None) -> Translator:

@@ -42,7 +42,6 @@ sentences, and headlines have no mark). The lists below were looked over on the 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
 from enum import Enum
 
 from stacl.errors import UserError
@@ -238,15 +237,6 @@ class Segmenter:
 def has_text(word: str) -> bool:
     """Whether there is a letter or a digit to translate."""
     return any(character.isalnum() for character in word)
-
-
-def wordless(words: Sequence[str]) -> int:
-    """How many come before the first that has a letter or a digit.
-
-    >>> wordless(["–", "Nein."]), wordless(["Nein", "–"]), wordless(["...", "!"])
-    (1, 0, 2)
-    """
-    return next((count for count, word in enumerate(words) if has_text(word)), len(words))
 
 
 def _bare(word: str) -> str:

@@ -16,7 +16,6 @@ from stacl.beam import finish, next_pieces
 from stacl.errors import UserError
 from stacl.policies.base import Action, Policy
 from stacl.rules import Hypothesis, Rules, Start
-from stacl.segment import has_text, wordless
 from stacl.text import BEGIN, END
 from stacl.trace import Trace
 
@@ -35,17 +34,8 @@ class Written:
     sentence: int = 0  # number of its sentence in the session
 
 
-def at_least(delay: int, source: list[str]) -> int:
-    """The delay where the first words were held back until one with a letter came."""
-    held = wordless(source)
-    return max(delay, held + 1) if held else delay
-
-
 class Sentence:
     """Reads and writes as the policy decides. All state of the sentence is here; the weights belong to everybody.
-
-    Marks and pictures before the first word wait for it, and if none comes they are said as they were heard: a model
-    that is given nothing but "..." invents a sentence.
 
     `read`, `close` and `change` return an iterator that computes each word when it is asked for, so that whoever
     serves many can turn to another in between; it must be run to its end before the next call.
@@ -75,9 +65,8 @@ class Sentence:
         self._hesitated = -1  # units read when the model was not sure enough to go on: not asked again before the next
         self._heard: list[int] = []  # source pieces read
         self._ended = False  # the end has been read
-        self._spoken = False  # a letter or digit has come: there is something to translate
-        self._source: list[str] = []
-        self._word_ends: list[int] = []  # source pieces up to the end of each word
+        self._source = translator.listen()
+        self._word_ends: list[int] = []  # source pieces up to the end of each word that the model gets
         self._written: list[Written] = []
         self._read_times: list[float] = []
         self._begin = time.perf_counter()
@@ -85,21 +74,24 @@ class Sentence:
 
     def read(self, word: str) -> Iterator[Written]:
         """Hear one more source word; the target words that may now be said."""
-        if not self._source:
+        if not self.begun:
             self._begin = time.perf_counter()  # the clock runs from the first word, not from the silence before it
             self._state = self.translator.engine.start()
-        pieces = list(self.translator.source_pieces.encode_word(word))
-        self._source.append(word)
-        self._word_ends.append(len(pieces) + (self._word_ends[-1] if self._word_ends else 0))
+        given = self._source.add(word)
         self._read_times.append(time.perf_counter() - self._begin)
-        self._arrived += [pieces] if self.policy.unit == "word" else [[piece] for piece in pieces]
-        self._spoken = self._spoken or has_text(word)
+        if given:
+            pieces = list(self.translator.source_pieces.encode_word(word))
+            self._word_ends.append(len(pieces) + (self._word_ends[-1] if self._word_ends else 0))
+            self._arrived += [pieces] if self.policy.unit == "word" else [[piece] for piece in pieces]
         return self._go_on()
 
     def close(self) -> Iterator[Written]:
         """Hear that the source has ended; the rest of the translation."""
         self._arrived.append([END])
-        return self._go_on() if self._spoken else self._repeat()
+        yield from self._go_on()
+        for word in self._source.rest():
+            self._say(word, len(self._source.words))
+            yield self._written[-1]
 
     def change(self, policy: Policy) -> Iterator[Written]:
         """Go on under another policy; what was said stays. What the new one allows at once is returned."""
@@ -113,19 +105,19 @@ class Sentence:
     def copy(self) -> Sentence:
         """Another one that is exactly as far. Engine states are values, so they may be shared."""
         twin = copy.copy(self)
-        twin._hypothesis = self._hypothesis.copy()
-        for name in ("_arrived", "_word", "_heard", "_source", "_word_ends", "_written", "_read_times"):
+        twin._hypothesis, twin._source = self._hypothesis.copy(), self._source.copy()
+        for name in ("_arrived", "_word", "_heard", "_word_ends", "_written", "_read_times"):
             setattr(twin, name, copy.copy(getattr(self, name)))
         return twin
 
     @property
     def begun(self) -> bool:
-        return bool(self._source)
+        return bool(self._source.words)
 
     @property
     def behind(self) -> int:
         """Source words heard, less target words said."""
-        return len(self._source) - len(self._written)
+        return len(self._source.words) - len(self._written)
 
     @property
     def last_word(self) -> str | None:
@@ -136,9 +128,9 @@ class Sentence:
     def trace(self) -> Trace:
         """What has happened so far."""
         return Trace(
-            source_length=len(self._source),
+            source_length=len(self._source.words),
             delays=tuple(word.delay for word in self._written),
-            source=tuple(self._source),
+            source=tuple(self._source.words),
             target=tuple(word.text for word in self._written),
             unit="word",
             read_times=tuple(self._read_times),
@@ -149,7 +141,7 @@ class Sentence:
 
     def _go_on(self) -> Iterator[Written]:
         """Read and write until the policy wants a unit that has not come yet."""
-        said, busy = len(self._written), self._spoken
+        said, busy = len(self._written), self._source.translatable
         while busy:
             began = time.perf_counter()
             busy = not self._hypothesis.ended and self._step()
@@ -157,12 +149,6 @@ class Sentence:
             while said < len(self._written):
                 said += 1
                 yield self._written[said - 1]
-
-    def _repeat(self) -> Iterator[Written]:
-        """What was heard, where nothing in it can be translated."""
-        for word in self._source:
-            self._say(word, len(self._source))
-            yield self._written[-1]
 
     def _step(self) -> bool:
         """One READ or one piece written; False if the next thing to do is to wait for the speaker."""
@@ -217,15 +203,17 @@ class Sentence:
         text = self.translator.target_pieces.decode_word(self._word)
         self._word = []
         if text:
-            self._say(text, self._heard_words())
+            delay = self._source.delay(self._words_read(), self._ended)
+            for word in (*self._source.due(delay, len(self._written) + 1), text):
+                self._say(word, delay)
 
     def _say(self, text: str, delay: int) -> None:
         gap = self.translator.target_language.gap(self.last_word, text)
         self._written.append(Written(text, delay, time.perf_counter() - self._begin, gap, self.number))
 
-    def _heard_words(self) -> int:
-        """Source words of which something was read: a word that was begun has told something already."""
-        heard = self._read - int(self._ended)
-        if self.policy.unit != "word" and heard:
-            heard = min(bisect.bisect_left(self._word_ends, heard) + 1, len(self._source))
-        return at_least(heard, self._source)
+    def _words_read(self) -> int:
+        """Words that the model got something of: a word that was begun has told something already."""
+        read = self._read - int(self._ended)
+        if self.policy.unit == "word" or not read:
+            return read
+        return min(bisect.bisect_left(self._word_ends, read) + 1, len(self._word_ends))

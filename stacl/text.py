@@ -19,6 +19,7 @@ from stacl.errors import UserError
 
 PAD, UNKNOWN, BEGIN, END = 0, 1, 2, 3
 SPACE = "\u2581"  # what SentencePiece writes for white space
+_NO_TEXT = dict.fromkeys([*range(32), 127, 0xFFFD])  # control characters, and what stands for broken ones
 _LONGEST_REMEMBERED = 32  # characters of a word
 SMALLEST_SIZE = 300  # 256 bytes, the special pieces and a few letters
 
@@ -33,6 +34,7 @@ class Subwords:
         self.model = model
         self._processor = _processor(model, name)
         self.pieces: list[str] = [self._processor.id_to_piece(i) for i in range(len(self))]
+        self._in_bytes = frozenset(i for i in range(len(self)) if self._processor.is_byte(i))
         self.ends_word = np.array([piece.endswith(SPACE) for piece in self.pieces])  # [V] True: the last of a word
         self._remembered = lru_cache(maxsize=200_000)(self._encode_word)
 
@@ -88,9 +90,13 @@ class Subwords:
     def _encode_word(self, word: str) -> tuple[int, ...]:
         return tuple(self._processor.encode(_safe(word)))
 
+    def spells_in_bytes(self, word: str) -> bool:
+        """Whether it has a character that has no piece of its own."""
+        return not self._in_bytes.isdisjoint(self.encode_word(word))
+
     def decode_word(self, pieces: Sequence[int]) -> str:
-        """The text of one word's pieces, without its white space."""
-        return str(self._processor.decode(list(pieces))).strip(" ")
+        """The text of one word's pieces, without its white space, and without bytes that make no character."""
+        return str(self._processor.decode(list(pieces))).translate(_NO_TEXT).strip(" ")
 
     def words(self, pieces: Sequence[int]) -> list[str]:
         """Whole words of a finished sentence; pieces after the last word's end make one more word."""

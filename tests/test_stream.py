@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import itertools
 import random
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -78,7 +79,7 @@ def test_live_logits_are_the_masked_ones(name, spec, unit):
 @every_model
 def test_batched_decoding_says_the_same(name, spec, unit, search):
     translator, chosen = TRANSLATORS[name], policy(spec, unit)
-    lines = [GERMAN[0], GERMAN[4], "", "Nein.", "– ☺", "– Nein."]
+    lines = [GERMAN[0], GERMAN[4], "", "Nein.", "– ☺", f"☺ – Ein ☺ {'x' * 99}"]
     batched = translator.translate_lines(lines, chosen, **search, size=4)
     for line, trace in zip(lines, batched, strict=True):
         _, session = live(translator, line, chosen, **search)
@@ -261,6 +262,32 @@ def test_what_has_no_letter_is_said_as_it_was_heard():
     assert session.read("–") == []
     first, *_ = session.read("Nein.")
     assert first.delay == 2  # the policy would have had it said after the dash
+
+
+@pytest.mark.parametrize("copied", ["😀", "https://example.org/a_b", "www.example.org,", "me@example.org", "x" * 99])
+def test_what_no_model_knows_is_said_as_it_was_heard(copied):
+    """It changes nothing else, and stands about where it stood."""
+    translator = TRANSLATORS["transformer-causal"]
+    words = GERMAN[0].split()
+    _, alone = live(translator, GERMAN[0], "wait-k:2")
+    for position in range(len(words) + 1):
+        said, session = live(translator, " ".join([*words[:position], copied, *words[position:]]), "wait-k:2")
+        others = [word for call in said for word in call if word.text != copied]
+        assert tuple(word.text for word in others) == alone.trace.target
+        number = session.trace.target.index(copied)
+        assert number == min(position, len(alone.trace.target))
+        assert session.trace.delays[number] > position  # nothing is said before it was heard
+        heard_more = [word.delay > position for word in others]
+        assert [word.delay - more for word, more in zip(others, heard_more, strict=True)] == list(alone.trace.delays)
+
+
+def test_a_bullet_is_no_word_but_an_arrow_within_a_sentence_may_be():
+    translator = random_translator()
+    heard = translator.listen()
+    assert [heard.add(word) for word in ("•", "→", "Ein", "+", "Mann")] == [False, False, True, False, True]
+    known = translator.listen()
+    known._vocabulary = SimpleNamespace(encode_word=lambda word: (1,), spells_in_bytes=lambda word: False)
+    assert [known.add(word) for word in ("•", "→", "–", "Ein", "→", "Mann")] == [False, False, True, True, True, True]
 
 
 @pytest.mark.parametrize(

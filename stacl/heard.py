@@ -1,0 +1,89 @@
+"""What was heard of a sentence, and what of it a model is asked about.
+
+A smiley, an address or an endless row of signs is said as it was heard: a model has hardly seen any, and loses the
+sentence over it. Marks before the first word wait for that word, and if none comes they, too, are said as they were
+heard: a model that is given nothing but "..." invents a sentence.
+"""
+
+from __future__ import annotations
+
+import copy
+import re
+import unicodedata
+from collections import deque
+
+from stacl.languages import Language
+from stacl.segment import has_text
+from stacl.text import Subwords
+
+_LONGEST = 32  # pieces: no word of a language has more
+_ADDRESS = re.compile(r"(https?://|www\.)\S+|[^\s@]+@[^\s@.]+\.\S+", re.IGNORECASE)
+_BULLETS = "•‣·◦⁃*"
+
+
+class Heard:
+    """The words of a sentence as they come. Live and batched decoding ask the same questions, and say the same."""
+
+    def __init__(self, vocabulary: Subwords, language: Language) -> None:
+        self._vocabulary, self._language = vocabulary, language
+        self.words: list[str] = []
+        self._given: list[int] = []  # numbers, from 1, of the words that the model gets
+        self._first = 0  # the number of the first of them that has a letter or digit
+        self._copies: deque[tuple[int, str]] = deque()  # numbers and words that are said as they are, and were not yet
+
+    def add(self, word: str) -> bool:
+        """Hear one more; whether the model gets it."""
+        self.words.append(word)
+        number = len(self.words)
+        if self._is_copied(word):
+            self._copies.append((number, word))
+            return False
+        self._given.append(number)
+        if not self._first and has_text(word):
+            self._first = number
+        return True
+
+    @property
+    def translatable(self) -> bool:
+        """Whether there is something to ask the model about: until then nothing is said."""
+        return self._first > 0
+
+    def delay(self, given: int, ended: bool) -> int:
+        """How many words had been heard when the model had read so many of those that it gets, or the end."""
+        if ended:
+            return len(self.words)
+        read = self._given[given - 1] if given else 0
+        return max(read, self._first) if self._first > 1 else read
+
+    def due(self, delay: int, number: int) -> list[str]:
+        """What is said as it was heard before target word `number` of this delay: what came no later, in either."""
+        found: list[str] = []
+        while self._copies and self._copies[0][0] <= min(delay, number + len(found)):
+            found.append(self._copies.popleft()[1])
+        return found
+
+    def rest(self) -> list[str]:
+        """What is said as it was heard at the end: what was not said yet, or everything if nothing was translated."""
+        found = [word for _, word in self._copies]
+        self._copies.clear()
+        if self.translatable or not self.words:
+            return found
+        # Without spaces marks are words of their own, but written together.
+        return self.words if self._language.spaced else ["".join(self.words)]
+
+    def copy(self) -> Heard:
+        twin = copy.copy(self)
+        twin.words, twin._given, twin._copies = self.words.copy(), self._given.copy(), self._copies.copy()
+        return twin
+
+    def _is_copied(self, word: str) -> bool:
+        if _ADDRESS.match(word):
+            return True
+        if has_text(word):
+            return len(self._vocabulary.encode_word(word)) > _LONGEST
+        return self._vocabulary.spells_in_bytes(word) or (not self._first and all(map(_is_pointer, word)))
+
+
+def _is_pointer(character: str) -> bool:
+    """At the head of a line these only point at what follows; later a model may know what they mean."""
+    return character in _BULLETS or unicodedata.category(character) in ("So", "Sm")
