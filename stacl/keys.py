@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 _ERASE = ("\x7f", "\x08")
 _ERASE_WORD = ("\x17", "\x15")  # Ctrl-W, and Ctrl-U: more than the word cannot be taken back
 _FUNCTION_KEYS = re.compile(r"\x1b(?:\[[0-9;]*[@-~]|O.|)")  # arrows and the like: escape sequences
+_BROKEN_OFF = re.compile(r"\x1b(?:\[[0-9;]*|O)?$")  # the rest of such a key may come with what is read next
 
 
 def typed(view: PlainView | TerminalView, spaced: bool, wait: Callable[[int], bytes]) -> Iterator[bytes]:
@@ -29,13 +30,16 @@ def typed(view: PlainView | TerminalView, spaced: bool, wait: Callable[[int], by
     handle = sys.stdin.fileno()
     before = termios.tcgetattr(handle)
     decoder = codecs.getincrementaldecoder("utf-8")("replace")
-    word = ""
+    word = held = ""
     try:
         tty.setcbreak(handle, termios.TCSADRAIN)  # what was typed while the model was loaded stays
         erase = "" if spaced else " What is typed cannot be taken back."
         print(f"Type; the translation follows. Enter ends a sentence, Ctrl-D ends.{erase}", file=sys.stderr)
         while chunk := wait(handle):
-            for key in _FUNCTION_KEYS.sub("", decoder.decode(chunk)):
+            text = held + decoder.decode(chunk)
+            whole = _BROKEN_OFF.sub("", text)
+            held = text[len(whole) :]
+            for key in _FUNCTION_KEYS.sub("", whole):
                 if key == "\x04":
                     yield word.encode()
                     return

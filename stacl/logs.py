@@ -153,6 +153,8 @@ def _parse_rw(line: bytes, unit: str) -> Trace:
 
 
 def _parse_trace(line: bytes, unit: str) -> Trace:
+    if not line.strip():
+        raise UserError("the line is empty; expected a JSON trace")
     return Trace.from_json(_text(line))
 
 
@@ -165,11 +167,12 @@ def _of_instance(instance: dict[str, Any], unit: str) -> Trace:
         raise UserError(f"{part:g} is no number of {unit}s: a log of speech has fractions in its first line")
     source = instance.get("source")
     words = source.split() if isinstance(source, str) else []
+    target = tuple(prediction.split())
     if unit == "piece":
         target = fields.strings("prediction_spm", instance.get("prediction_spm"))
-    else:
+    elif unit == "char" or (unit == "ms" and len(target) < len(delays) == sum(map(len, target))):
         # A space goes with the character before it: it is no unit, but the text needs it.
-        target = tuple(re.findall(r"\S ?", " ".join(prediction.split())) if unit == "char" else prediction.split())
+        target = tuple(re.findall(r"\S ?", " ".join(target)))
     reference = instance.get("reference")
     return Trace(
         # A speech log counts milliseconds with fractions; half a millisecond is no latency.
@@ -238,7 +241,7 @@ def _simuleval_unit(lines: Iterator[tuple[int, bytes]], name: str) -> tuple[str,
 
 
 def _fitting_units(instance: dict[str, Any]) -> list[str]:
-    if isinstance(instance["source_length"], float) and not _counts_words(instance):
+    if _is_speech(instance):
         return ["ms"]
     if "prediction_spm" in instance:
         return ["piece"]
@@ -251,10 +254,15 @@ def _fitting_units(instance: dict[str, Any]) -> list[str]:
     return fitting
 
 
-def _counts_words(instance: dict[str, Any]) -> bool:
-    """Whether a length with a point is that of the text all the same, as after a way through a table."""
-    source = instance.get("source")
-    return isinstance(source, str) and len(source.split()) == instance["source_length"]
+def _is_speech(instance: dict[str, Any]) -> bool:
+    """Speech has a length with a point, and files for a source, unless the one is only the length of the other: after a
+    way through a table any number has a point.
+    """
+    source, length = instance.get("source"), instance["source_length"]
+    units = source.split() if isinstance(source, str) else source if isinstance(source, list) else None
+    if units is not None and len(units) == length:
+        return False
+    return isinstance(length, float) or isinstance(source, list)
 
 
 def _rw_line(number: int, trace: Trace) -> str:

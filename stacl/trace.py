@@ -17,6 +17,7 @@ from stacl.errors import UserError, suggest
 
 UNITS = ("word", "piece", "char", "ms")
 SPACE_MARK = "▁"  # what SentencePiece writes for a space
+_FIRST_SIGN = "\u2e80"  # from here on: scripts without spaces
 _CLOCK_ERROR = 1e-3  # seconds by which times may be rounded
 
 
@@ -81,19 +82,14 @@ class Trace:
         >>> trace.target, trace.delays, trace.erased()
         (('a', 'b', 'd'), (1, 2, 3), 1)
         """
-        shown: list[tuple[str, int, float | None]] = []
-        for change in revisions:
-            if change.keep < len(shown):
-                del shown[change.keep :]
-            shown += [(word, change.read, change.time) for word in change.words]
-        times = [time for _, _, time in shown if time is not None]
+        shown = _shown(revisions)
         return cls(
             source_length=len(source),
-            delays=tuple(read for _, read, _ in shown),
+            delays=tuple(change.read for _, change in shown),
             source=tuple(source),
-            target=tuple(word for word, _, _ in shown),
+            target=tuple(word for word, _ in shown),
             unit=unit,
-            write_times=tuple(times) if len(times) == len(shown) else (),
+            write_times=_times(shown),
             policy=policy,
             revisions=tuple(revisions),
         )
@@ -118,7 +114,15 @@ class Trace:
         """
         if self.unit == "piece":
             return "".join(self.target).replace(SPACE_MARK, " ").strip()
-        return ("" if self.unit == "char" else " ").join(self.target)
+        return ("" if self.counts_characters else " ").join(self.target)
+
+    @property
+    def counts_characters(self) -> bool:
+        """Whether the target is counted in characters; a log of speech does not say it."""
+        if self.unit != "ms":
+            return self.unit == "char"
+        single = all(len(word.strip()) == 1 for word in self.target)
+        return single and any(word >= _FIRST_SIGN for word in self.target)
 
     def erased(self) -> int:
         """How many shown target units were taken back."""
@@ -145,7 +149,7 @@ class Trace:
             delays=tuple(self.delays[t] for t in owner),
             target=tuple("".join(clean)),
             write_times=tuple(self.write_times[t] for t in owner) if self.write_times else (),
-            unit="char",
+            unit="ms" if self.unit == "ms" else "char",
             # A revision's `keep` counts words: its erasures would be wrong in characters.
             revisions=(),
         )
@@ -154,11 +158,10 @@ class Trace:
         """The same path in another unit, where that can be known: characters from words or pieces."""
         if unit == self.unit:
             return self
-        if unit == "char" and self.unit != "ms":
+        if unit == "char":
             return self.in_chars()
-        raise UserError(
-            f"the trace counts in {self.unit!r} and cannot be counted in {unit!r} without its subword model"
-        )
+        reason = " without its subword model" if "piece" in (unit, self.unit) else ""
+        raise UserError(f"the trace counts in {self.unit!r} and cannot be counted in {unit!r}{reason}")
 
     def to_json(self) -> str:
         """One line of JSON; fields that say nothing are left out.
@@ -189,7 +192,24 @@ class Trace:
         for name in ("source_length", "delays"):
             if name not in found:
                 raise UserError(f"the field {name!r} is missing from the trace")
-        return cls(**{name: _FIELDS[name](name, value) for name, value in found.items()})
+        values = {name: _FIELDS[name](name, value) for name, value in found.items()}
+        if values.get("revisions") and not values.get("write_times"):
+            values["write_times"] = _times(_shown(values["revisions"]))
+        return cls(**values)
+
+
+def _shown(revisions: Sequence[Revision]) -> list[tuple[str, Revision]]:
+    """The words on the screen in the end, each with its last change."""
+    shown: list[tuple[str, Revision]] = []
+    for change in revisions:
+        shown[change.keep :] = [(word, change) for word in change.words]
+    return shown
+
+
+def _times(shown: list[tuple[str, Revision]]) -> tuple[float, ...]:
+    """When each word was last changed, if that is known of all."""
+    times = [change.time for _, change in shown if change.time is not None]
+    return tuple(times) if len(times) == len(shown) else ()
 
 
 def _path_problem(delays: tuple[int, ...], source_length: int) -> str | None:
@@ -239,23 +259,24 @@ def _clock_problem(trace: Trace) -> str | None:
 
 
 def _revision_problem(trace: Trace) -> str | None:
-    shown: list[tuple[str, int]] = []
-    read = 0
+    length = read = 0
     for number, change in enumerate(trace.revisions, 1):
-        if not 0 <= change.keep <= len(shown):
-            return f"revision {number} keeps {change.keep} units, but only {len(shown)} are shown"
+        if not 0 <= change.keep <= length:
+            return f"revision {number} keeps {change.keep} units, but only {length} are shown"
         if not read <= change.read <= trace.source_length:
             limits = f"{read} and {trace.source_length}"
             return f"revision {number} has read {change.read}, which is not between {limits}"
-        read = change.read
-        shown[change.keep :] = [(word, read) for word in change.words]
+        read, length = change.read, change.keep + len(change.words)
+    shown = _shown(trace.revisions)
     if len(shown) != len(trace.delays):
         return f"the revisions end with {len(shown)} target units, but there are {len(trace.delays)} delays"
     if trace.target and tuple(word for word, _ in shown) != trace.target:
         return "the revisions do not end with the target"
-    for number, ((_, changed), delay) in enumerate(zip(shown, trace.delays, strict=True), 1):
-        if delay != changed:
-            return f"target unit {number} has the delay {delay}, but its last change came after {changed} source units"
+    for number, ((_, last), delay) in enumerate(zip(shown, trace.delays, strict=True), 1):
+        if delay != last.read:
+            return (
+                f"target unit {number} has the delay {delay}, but its last change came after {last.read} source units"
+            )
     return None
 
 

@@ -50,6 +50,7 @@ class WordReader:
         self._bytes = b""
         self._line_begun = False
         self.broken = False  # whether bytes have come that are no UTF-8
+        self._first: bytes | None = None  # bytes of all
 
     def events(self, chunks: Iterable[str | bytes]) -> Iterator[Event]:
         """Of all chunks, each as soon as its chunk is there."""
@@ -70,12 +71,18 @@ class WordReader:
         return events + self._end_line() if self._line_begun else events
 
     def _decode(self, chunk: bytes, final: bool) -> str:
+        if self._first is None and chunk:
+            self._first = chunk[:2]
         self._bytes += chunk
         text, used = codecs.utf_8_decode(self._bytes, "replace", final)
         if text.count("\ufffd") > self._bytes[:used].count("\ufffd".encode()):  # some were not written so
             self.broken = True
         self._bytes = self._bytes[used:]
         return text
+
+    @property
+    def begins_as_utf16(self) -> bool:
+        return self._first in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 
     def _read(self, text: str) -> list[Event]:
         events: list[Event] = []

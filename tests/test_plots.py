@@ -235,6 +235,30 @@ def test_scores_that_cannot_be_drawn(folder: Path, capsys: pytest.CaptureFixture
     assert "odd.json: expected a number or null for each score" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize(
+    ("trace", "message"),
+    [
+        (Trace(0, ()), "sentence 1 of odd.jsonl is empty: it has no path"),
+        (
+            Trace(800, tuple(range(1, 801))),
+            "has 800 units; a picture shows 150 at most; choose another with --sentence",
+        ),
+    ],
+)
+def test_paths_that_cannot_be_drawn(
+    folder: Path, capsys: pytest.CaptureFixture[str], trace: Trace, message: str
+) -> None:
+    logs.write([trace], "odd.jsonl", "trace")
+    assert main(["plot", "path", "odd.jsonl", "--out", "x.png"]) == 2
+    assert message in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("kind", ["path", "example"])
+def test_half_a_character_is_drawn_as_something(folder: Path, kind: str) -> None:
+    Path("half.jsonl").write_text('{"source_length": 1, "delays": [1], "source": ["a"], "target": ["\\ud800"]}\n')
+    assert main(["plot", kind, "half.jsonl", "--out", "x.svg"]) == 0
+
+
 @pytest.mark.parametrize("kind", ["path", "example"])
 def test_chinese_without_a_font_is_said_once(
     folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, kind: str

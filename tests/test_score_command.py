@@ -206,6 +206,52 @@ def test_text_that_is_not_the_logs_is_noticed(folder: Path, capsys: pytest.Captu
     assert "sentence 2 of ours.rw writes 3 units, its hypothesis has 5: are they" in capsys.readouterr().err
 
 
+REVISED = """{"source_length": 2, "delays": [1, 2], "target": ["a", "b"], "read_times": [0.4, 0.8], "revisions": [
+  {"read": 1, "keep": 0, "words": ["a"], "time": 0.5}, {"read": 2, "keep": 1, "words": ["b"], "time": 0.9}]}
+""".replace("\n  ", " ")
+
+
+def test_the_clock_of_revisions_is_one(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    Path("revised.jsonl").write_text(REVISED)
+    scores = scored(capsys, "revised.jsonl")["scores"]
+    assert scores["NE"] == 0
+    told = Trace(2, (1, 2), target=("a", "b"), read_times=(0.4, 0.8), write_times=(0.5, 0.9))
+    logs.write([told], "told.jsonl", "trace")
+    assert scores["AL_CA"] == scored(capsys, "told.jsonl")["scores"]["AL_CA"]
+
+
+SPEECH = (
+    '{"index": 0, "prediction": "%s", "delays": [1000.0, 1000.0, 2000.5, 2500.5], "elapsed": [1100, 1100, 2200, 2900],'
+    ' "prediction_length": 4, "reference": "你好世界", "source": ["a.wav"], "source_length": %s}\n'
+)
+
+
+@pytest.mark.parametrize("length", ["2500.5", "2501"])  # not every tool writes the point
+@pytest.mark.parametrize("unit", [[], ["--unit", "char"]])
+def test_speech_into_characters(folder: Path, capsys: pytest.CaptureFixture[str], length: str, unit: list[str]) -> None:
+    """As SimulEval logs it with `--eval-latency-unit char`: no spaces, and a delay for each character."""
+    Path("speech.log").write_text(SPEECH % ("你好世界", length), encoding="utf-8")
+    found = scored(capsys, "speech.log", "--tokenize", "zh", *unit)
+    assert found["unit"] == "ms"
+    assert found["scores"]["BLEU"] == pytest.approx(100)
+    assert found["scores"]["AL_ref"] == found["scores"]["AL"]  # both have four characters
+    Path("words.log").write_text(SPEECH % ("Hal lo W elt", length), encoding="utf-8")
+    assert "AL_ref" not in scored(capsys, "words.log")["scores"]  # how many words would the reference have?
+    if unit:
+        assert "LAAL" in scored(capsys, "words.log", *unit)["scores"]
+
+
+def test_a_reference_that_is_one_sign_is_not_taken_for_a_word(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    logs.write([Trace(2, (1, 2), target=("你", "好")), Trace(1, (1,), target=("好",))], "zh.jsonl", "trace")
+    Path("ref.zh").write_text("你好吗？\n好。\n", encoding="utf-8")
+    found = scored(capsys, "zh.jsonl", "--reference", "ref.zh", "--tokenize", "zh")
+    assert "AL_ref" not in found["scores"]
+    assert "length:hypothesis" in found["signatures"]["LAAL"]
+    Path("ref.zh").write_text("你 好 吗 ？\n好。\n", encoding="utf-8")
+    found = scored(capsys, "zh.jsonl", "--reference", "ref.zh", "--tokenize", "zh")
+    assert "length:longer(1)" in found["signatures"]["LAAL"]
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
@@ -224,6 +270,16 @@ def test_text_that_is_not_the_logs_is_noticed(folder: Path, capsys: pytest.Captu
         (["ours.jsonl", "--comet", "--reference", "ref.en"], "COMET"),
         (["nan.log"], "nan.log:1: delays must be a number, not nan"),
         (["late.jsonl"], "sentence 2 has a reference and those before it have none"),
+        (["hole.jsonl"], "hole.jsonl:2: the line is empty"),
+        (["signs.jsonl", "--unit", "word"], "counts in 'char' and cannot be counted in 'word'\n"),
+        (
+            ["ours.jsonl", "--reference", "ref.en", "--baseline", "one.rw"],
+            "--baseline one.rw: ref.en has 2 lines, but there are 1 sentences",
+        ),
+        (
+            ["clock.jsonl"],
+            "clock.jsonl:1: write_times decrease: entry 2 is 0.2 after 0.5",
+        ),
     ],
 )
 def test_mistakes_end_with_2_and_one_line(
@@ -235,6 +291,9 @@ def test_mistakes_end_with_2_and_one_line(
     Path("back.jsonl").write_text(
         '{"source_length": 1, "delays": [1]}\n{"source_length": 2, "delays": [2, 1]}\n', encoding="utf-8"
     )
+    Path("hole.jsonl").write_text('{"source_length": 1, "delays": [1]}\n\n', encoding="utf-8")
+    logs.write([Trace(1, (1,), target=("好",), unit="char")], "signs.jsonl", "trace")
+    Path("clock.jsonl").write_text(REVISED.replace("0.9", "0.2"))
     Path("nan.log").write_text('{"prediction": "a", "delays": [NaN], "source_length": 1}\n')
     late = Trace(1, (1,), target=("a",))
     logs.write([late, replace(late, reference="a")], "late.jsonl", "trace")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import signal
 import termios
+import time
 
 import pytest
 
@@ -23,7 +24,9 @@ def test_on_a_terminal_two_lines_follow_the_keys(copy_run):
         # Slips, Ctrl-W, a bell, an arrow key, a broken byte: all mended.
         live.tell(f"{first[2:]}wrong\x17\x07{first}x\x7f\x1b[D\udcff\x7f ")
         live.see(first, first)
-        live.tell(second + " ")
+        live.tell("\x1b")  # a key that comes in two parts, as over a slow line
+        time.sleep(0.3)
+        live.tell(f"[D{second} ")
         live.see(f"{first} {second}", f"{first} {second}")
         live.tell("\n" + third + " ")
         live.see(third, third)

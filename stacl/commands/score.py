@@ -100,15 +100,15 @@ def run(args: argparse.Namespace) -> int:
         on_sentence=table.add if table else None,
         **options,
     )
-    if report.wordless:
-        print(
-            f"stacl score: sentence {report.wordless} of {args.file} holds no words: no BLEU, no chrF "
-            "(--hypothesis gives them)",
-            file=sys.stderr,
-        )
+    _say_if_wordless(report, args.file, " (--hypothesis gives them)")
     found: dict[str, Any] = {"file": args.file} | report.as_dict()
     if args.baseline:
-        other = measure(logs.read(args.baseline, None, args.unit), references, keep=True, **options)
+        try:
+            other = measure(logs.read(args.baseline, None, args.unit), references, keep=True, **options)
+        except UserError as error:
+            named = str(error).startswith(args.baseline)
+            raise UserError(str(error) if named else f"--baseline {args.baseline}: {error}") from None
+        _say_if_wordless(other, args.baseline)
         found["baseline"] = {"file": args.baseline, "scores": other.scores}
         found["p_values"] = _p_values(report, other, args)
     if args.json:
@@ -121,6 +121,14 @@ def run(args: argparse.Namespace) -> int:
             table.print()
         print(_corpus_table(found))
     return 0
+
+
+def _say_if_wordless(report: Report, path: str, remedy: str = "") -> None:
+    if report.wordless:
+        print(
+            f"stacl score: sentence {report.wordless} of {path} holds no words: no BLEU, no chrF{remedy}",
+            file=sys.stderr,
+        )
 
 
 def _exported(

@@ -195,6 +195,7 @@ def _interpret(
                 continue
             if reader.broken and "\ufffd" in event and not strange and not sys.stdout.isatty():
                 usual = "latin1" if session.translator.source_language.spaced else "gb18030"
+                usual = "utf-16" if reader.begins_as_utf16 else usual
                 strange = True  # said once: it goes on, for a live stream may be broken for a moment only
                 print(
                     f"stacl translate: line {line} is not UTF-8, and what cannot be read is lost;"

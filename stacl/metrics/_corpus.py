@@ -21,7 +21,7 @@ from stacl.metrics.base import Metric, Quality, QualityMetric
 from stacl.trace import Trace
 
 _SIGN = "[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff]"  # Chinese and Japanese
-_WITHOUT_SPACES = re.compile(_SIGN + "{2}")
+_WITHOUT_SPACES = re.compile(_SIGN)
 _RUN_WITHOUT_SPACES = re.compile(f"{_SIGN}{{7}}|{_SIGN}[A-Za-z0-9，。！？、]")  # in cut text such a word is rare
 Aligned = tuple[Trace, tuple[str, ...]]  # a sentence and its references
 
@@ -64,7 +64,7 @@ def reference_length(reference: str, unit: str, split: Callable[[str], list[str]
         return None
     words = split(reference)
     uncut = len(words) == 1 or any(_RUN_WITHOUT_SPACES.search(word) for word in words)
-    if unit == "word" and split is str.split and uncut and _WITHOUT_SPACES.search(reference):
+    if unit in ("word", "ms") and split is str.split and uncut and _WITHOUT_SPACES.search(reference):
         return None  # nobody has said where its words end
     return sum(map(len, words)) if unit == "char" else len(words)
 
@@ -110,7 +110,8 @@ def measure(
         if bool(lines) != bool(texts.metrics) and (lines or trace.source_length):  # an empty line needs none
             has, have = ("a reference", "none") if lines else ("no reference", "one")
             raise UserError(f"sentence {number + 1} has {has} and those before it have {have}; give --reference")
-        length = reference_length(lines[0] if lines else "", trace.unit, split) if texts.metrics else None
+        counted = "char" if trace.counts_characters else trace.unit
+        length = reference_length(lines[0] if lines else "", counted, split) if texts.metrics else None
         row = means.add(trace, length, bool(on_sentence))
         given = None if hypotheses is None else hypotheses[number]
         scores_of_text = texts.add(logged, lines, given, bool(on_sentence))  # counted in characters it has no spaces

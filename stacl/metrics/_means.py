@@ -71,7 +71,7 @@ class Means:
         self.sentences = self.written = 0
         self.source_lengths = array("d")
         self.unit = ""
-        self.referenced = False
+        self.referenced = 0  # sentences with a reference whose length is known
         self.tallies: list[Tally] = []
         self._queue = Queue()
 
@@ -80,7 +80,7 @@ class Means:
             self._set_unit(trace.unit)
         self.sentences += 1
         self.written += len(trace.delays)
-        self.referenced |= length is not None
+        self.referenced += length is not None
         sentence = Sentence.of(trace, length)
         if self.keep:
             self.source_lengths.append(trace.source_length)
@@ -170,7 +170,9 @@ class Means:
 
     def _signature(self, tally: Tally) -> str:
         score = tally.score
-        length = "hypothesis" if score.length == "longer" and not self.referenced else score.length
+        length = score.length
+        if length == "longer" and self.referenced < self.sentences:  # where none is known, that of the hypothesis
+            length = f"longer({self.referenced})" if self.referenced else "hypothesis"
         parts = {"unit": self.unit}
         if score.needs == "clock":
             parts["clock"] = "wall"

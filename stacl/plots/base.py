@@ -8,6 +8,7 @@ import sys
 import warnings
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -63,12 +64,18 @@ def pick(path: str, number: int, source_file: str | None) -> Trace:
     trace = next(islice(logs.read(path), number - 1, None), None)
     if trace is None:
         raise UserError(f"{path} has fewer than {number} sentences")
+    trace = replace(trace, source=_drawable(trace.source), target=_drawable(trace.target), revisions=())
     if trace.source or source_file is None:
         return trace
     words = tuple(line_of(source_file, number).split())
     if len(words) != trace.source_length:
         raise UserError(f"{source_file}:{number}: {len(words)} words, but the trace has read {trace.source_length}")
     return Trace(trace.source_length, trace.delays, words, trace.target, trace.unit, policy=trace.policy)
+
+
+def _drawable(words: Iterable[str]) -> tuple[str, ...]:
+    """Half a character, which JSON can hold, has no picture."""
+    return tuple(word.encode("utf-8", "replace").decode("utf-8") for word in words)
 
 
 def line_of(path: str, number: int) -> str:

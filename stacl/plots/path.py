@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
+_LARGEST = 150  # units to a side: more nobody can read, and the picture would fill the memory
+
 
 def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("file", metavar="FILE", help="a log, as for stacl score")
@@ -31,6 +33,10 @@ def picture(args: argparse.Namespace) -> Figure:
     trace = base.pick(args.file, args.sentence, args.source)
     if trace.unit == "ms":
         raise UserError(f"{args.file} is a log of speech: it has no source words to draw a path over")
+    size = max(trace.source_length, len(trace.delays))
+    if not 0 < size <= _LARGEST:
+        found = f"has {size} units; a picture shows {_LARGEST} at most" if size else "is empty: it has no path"
+        raise UserError(f"sentence {args.sentence} of {args.file} {found}; choose another with --sentence")
     links: base.Links = frozenset()
     if args.alignment:
         links = base.read_links(args.alignment, args.sentence, args.one_based, trace)

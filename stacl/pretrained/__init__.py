@@ -32,6 +32,8 @@ def find(name: str | Path) -> Path:
     if name in names():
         return _HOME / name
     if not Path(name).is_dir():
+        if str(name) == "-" or Path(name).is_file():
+            raise UserError(f"{name} is no model; before a text comes a model, as in: stacl translate {DEFAULT} {name}")
         raise UserError(
             f"no model {name}: expected a folder that `stacl train` or `stacl export` made, or the name of a"
             f" shipped model{suggest(str(name), names())}"
