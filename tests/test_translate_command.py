@@ -184,6 +184,8 @@ def test_pace_makes_a_speaker(copy_run, tmp_path):
         (["{run}", "--beam", "100000"], "a beam has at most 100 branches"),
         (["{run}", "--ahead", "100000"], "looks at most as many pieces ahead"),
         (["{run}", "--trace", "-"], "--trace needs a file"),
+        (["-"], "- is no model; before a text comes a model, as in: stacl translate de-en -"),
+        (["{run}/config.toml"], "config.toml is no model; before a text comes a model"),
         (["{run}", "--beam", "1", "--ahead", "2"], "to look ahead takes a beam of 2 or more"),
         (["{run}", "--pace", "-1"], "--pace is a time from 0 to 3600 seconds, not -1"),
         (["{run}", "--pace", "nan"], "--pace is a time from 0 to 3600 seconds, not nan"),
