@@ -134,7 +134,7 @@ class Translator:
     def _heard(self, line: str) -> tuple[Heard, np.ndarray]:
         """A whole line, and the pieces of it that the model gets."""
         heard = self.listen()
-        given = [word for word in self.source_language.split(line) if heard.add(word)]
+        given = [text for word in self.source_language.split(line) if (text := heard.add(word))]
         return heard, np.array(self.source_pieces.encode(given), dtype=np.int64)
 
     def _trace(self, heard: Heard, pieces: np.ndarray, found: Hypothesis, chosen: Policy) -> Trace:

@@ -42,6 +42,7 @@ class DataSettings:
     max_words: int = _doc(150, "pairs with more words on either side are dropped")
     max_ratio: float = _doc(6.0, "pairs with more than so many times the words, three added to both sides, are dropped")
     duplicates: bool = _doc(False, "keep pairs that stand in the corpus more than once")
+    careless: float = _doc(0.0, "share of the training sources that lose their capitals and the mark at their end")
 
 
 @dataclass(frozen=True)
@@ -181,6 +182,7 @@ def check(config: Config) -> Config:
 _RANGES: tuple[tuple[str, str, float, float], ...] = (
     ("data", "max_words", 1, 10_000),
     ("data", "max_ratio", 1.0, math.inf),
+    ("data", "careless", 0.0, 1.0),
     ("text", "vocabulary", 300, 65_535),  # pieces are stored in 16 bits
     ("text", "coverage", 0.9, 1.0),
     ("model", "dropout", 0.0, 0.99),

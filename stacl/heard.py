@@ -18,6 +18,7 @@ from stacl.text import Subwords
 
 _LONGEST = 32  # pieces: no word of a language has more
 _ADDRESS = re.compile(r"(https?://|www\.)\S+|[^\s@]+@[^\s@.]+\.\S+", re.IGNORECASE)
+_PICTURES = ("So", "Sk", "Cf", "Mn", "Me")  # and what joins and colours them
 _BULLETS = "•‣·◦⁃*"
 
 
@@ -31,17 +32,21 @@ class Heard:
         self._first = 0  # the number of the first of them that has a letter or digit
         self._copies: deque[tuple[int, str]] = deque()  # numbers and words that are said as they are, and were not yet
 
-    def add(self, word: str) -> bool:
-        """Hear one more; whether the model gets it."""
+    def add(self, word: str) -> str:
+        """Hear one more; what the model gets of it, which may be nothing."""
         self.words.append(word)
         number = len(self.words)
         if self._is_copied(word):
             self._copies.append((number, word))
-            return False
+            return ""
         self._given.append(number)
-        if not self._first and has_text(word):
-            self._first = number
-        return True
+        if not has_text(word):
+            return word
+        self._first = self._first or number
+        bare = "".join(character for character in word if not self._is_picture(character))
+        if bare != word:  # written without a space, as in Danke😀, and said after it
+            self._copies.append((number + 1, "".join(filter(self._is_picture, word))))
+        return bare
 
     @property
     def translatable(self) -> bool:
@@ -82,6 +87,13 @@ class Heard:
         if has_text(word):
             return len(self._vocabulary.encode_word(word)) > _LONGEST
         return self._vocabulary.spells_in_bytes(word) or (not self._first and all(map(_is_pointer, word)))
+
+    def _is_picture(self, character: str) -> bool:
+        return (
+            character > "\u2000"
+            and unicodedata.category(character) in _PICTURES
+            and self._vocabulary.spells_in_bytes(character)
+        )
 
 
 def _is_pointer(character: str) -> bool:

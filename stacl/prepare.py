@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+import random
 import shutil
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -23,6 +24,7 @@ from stacl.languages import language
 from stacl.text import Subwords
 
 VOCABULARY_LINES = 1_000_000  # pairs that a vocabulary is learned from: more change it little and cost memory
+_END_MARKS = " .!?…。！？"
 Pair = tuple[str, str]
 
 
@@ -92,11 +94,25 @@ def _training_pairs(config: Config, report: Callable[[str], None]) -> Iterator[P
     )
     bar = Progress("pairs")
     pairs = (pair for split in _training_splits(found) for pair in filtered(found, split, keep))
-    for count, pair in enumerate(_cut(config, pairs), start=1):
+    for count, (source, target) in enumerate(_cut(config, pairs), start=1):
         bar.update(count)
-        yield pair
+        yield careless(source) if _drawn(settings.careless, count) else source, target
     bar.close()
     report(str(keep.report))
+
+
+def careless(source: str) -> str:
+    """As it is typed in a hurry, or heard by a machine that writes no marks; what it means is the same.
+
+    >>> careless("Wie geht es dir?"), careless("你好 。"), careless("...")
+    ('wie geht es dir', '你好', '...')
+    """
+    return source.rstrip(_END_MARKS).lower() or source
+
+
+def _drawn(share: float, number: int) -> bool:
+    """The same for the same pair, each time that the data are made."""
+    return share > 0 and random.Random(number).random() < share
 
 
 def _training_splits(found: Corpus) -> list[str]:

@@ -80,7 +80,7 @@ class Sentence:
         given = self._source.add(word)
         self._read_times.append(time.perf_counter() - self._begin)
         if given:
-            pieces = list(self.translator.source_pieces.encode_word(word))
+            pieces = list(self.translator.source_pieces.encode_word(given))
             self._word_ends.append(len(pieces) + (self._word_ends[-1] if self._word_ends else 0))
             self._arrived += [pieces] if self.policy.unit == "word" else [[piece] for piece in pieces]
         return self._go_on()

@@ -281,13 +281,24 @@ def test_what_no_model_knows_is_said_as_it_was_heard(copied):
         assert [word.delay - more for word, more in zip(others, heard_more, strict=True)] == list(alone.trace.delays)
 
 
+def test_a_picture_may_stand_at_a_word_without_a_space():
+    translator = TRANSLATORS["transformer-causal"]
+    _, plain = live(translator, "Ein Kind isst ein Eis.", "wait-k:2")
+    _, session = live(translator, "Ein Kind👩‍👩‍👧 isst ein Eis.😀", "wait-k:2")
+    pictures = {"👩‍👩‍👧", "😀"}
+    assert pictures < set(session.trace.target)
+    assert tuple(word for word in session.trace.target if word not in pictures) == plain.trace.target
+    assert session.trace.source[1] == "Kind👩‍👩‍👧"
+
+
 def test_a_bullet_is_no_word_but_an_arrow_within_a_sentence_may_be():
     translator = random_translator()
     heard = translator.listen()
-    assert [heard.add(word) for word in ("•", "→", "Ein", "+", "Mann")] == [False, False, True, False, True]
+    assert [heard.add(word) for word in ("•", "→", "Ein", "+", "Mann")] == ["", "", "Ein", "", "Mann"]
     known = translator.listen()
     known._vocabulary = SimpleNamespace(encode_word=lambda word: (1,), spells_in_bytes=lambda word: False)
-    assert [known.add(word) for word in ("•", "→", "–", "Ein", "→", "Mann")] == [False, False, True, True, True, True]
+    words = ["•", "→", "–", "Ein", "→", "Mann"]
+    assert [known.add(word) for word in words] == ["", "", *words[2:]]
 
 
 @pytest.mark.parametrize(
