@@ -6,6 +6,7 @@ import random
 
 import pytest
 
+from stacl.server import aligner
 from tests.helpers import GERMAN
 from tests.server.client import Client, alone
 from tests.server.conftest import serving
@@ -164,8 +165,9 @@ def test_a_sentence_without_end_is_ended(models):
     assert [len(event["source"]) for event in events if event["type"] == "segment"] == [20, 20, 10]
 
 
-def test_a_sentence_of_odd_signs_is_not_aligned(server):
+def test_a_sentence_of_odd_signs_is_not_aligned(server, monkeypatch):
     """A thousand pieces a word: what the alignment of so few words takes would fill the memory."""
+    monkeypatch.setattr(aligner, "_CELLS", 5_000)
     with Client(server.live, policies=["wait-k:1"], align=True, segment=False) as client:
         client.text(" ".join("x" + "🦀" * 200 for _ in range(3)))
         events = client.finish()
