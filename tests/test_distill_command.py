@@ -174,6 +174,25 @@ def test_mistakes_are_said_in_one_line(teacher, tmp_path, capsys, more, complain
     assert error.count("\n") == 1
 
 
+def test_the_english_of_a_chinese_corpus_becomes_german(tmp_path, capsys):
+    """Back-translation: people's English as the target of de-en, a model's German as its source."""
+    english = ["A dog runs.", "Two men sit on a bench."]
+    (tmp_path / "zhen-small").mkdir()
+    for side, text in (("zh", ["一只狗在跑。", "两个男人坐在长凳上。"]), ("en", english)):
+        (tmp_path / "zhen-small" / f"val.{side}").write_text("".join(f"{line}\n" for line in text), encoding="utf-8")
+    options = ["--split", "val", "--root", str(tmp_path), "--beam", "1", "--out", str(tmp_path / "said")]
+    assert __main__.main(["distill", "captions-en-de", "three-am", *options]) == 0
+    pairs = list(corpus(f"files:path={tmp_path / 'said'}", "de", "en").open("train"))
+    assert [target for _, target in pairs] == english
+    translator = api.load("captions-en-de")
+    assert [source for source, _ in pairs] == [
+        translator.target_language.join(trace.target) for trace in translator.translate_lines(english, "full")
+    ]
+    capsys.readouterr()
+    assert __main__.main(["distill", "captions-zh-en", "multi30k", *options[:-1], str(tmp_path / "no")]) == 2
+    assert "is between de and en, not from zh to en" in capsys.readouterr().err
+
+
 @pytest.mark.slow
 def test_a_recipe_trains_on_the_result(teacher, tmp_path, toy_config, capsys):
     assert command(teacher, tmp_path / "said") == 0

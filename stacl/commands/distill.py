@@ -7,6 +7,12 @@
 A model's own translations are simpler and more literal than people's, and a wait-k model learns more from them
 (sequence-level distillation, Kim and Rush 2016). The files are line by line those of the corpus; PREFIX.json says what
 they were made with. A run that was killed goes on where it stopped when the same command is given again.
+
+Read the other way round they are back-translations (Sennrich et al. 2016): people's sentences as the target, a model's
+as the source. Only the source side of the corpus is read, so it may be one of another pair of languages:
+
+  stacl distill en-zh mixed-deen:domains=tatoeba --root FOLDER --beam 1 --out FOLDER/backtranslated/everyday
+  stacl train configs/finish-zh-en.toml --set 'data.corpora=["files:path=backtranslated/everyday", ...]' ...
 """
 
 from __future__ import annotations
@@ -25,6 +31,7 @@ from stacl.errors import UserError
 
 if TYPE_CHECKING:
     from stacl.api import Translator
+    from stacl.corpora.base import Corpus
 
 BLOCK = 1024  # lines translated between two writings: within a block, lines of like length go together
 
@@ -49,13 +56,12 @@ def run(args: argparse.Namespace) -> int:
             f"--out {args.out} is a folder; expected the beginning of two file names, such as data/distilled"
         )
     from stacl import api
-    from stacl.corpora.base import corpus
     from stacl.policies.base import policy
 
     chosen = policy(args.policy)  # a typo is said before anything is loaded
     translator = api.load(args.run_folder)
     data = translator.settings.data
-    text = corpus(args.corpus, data.source, data.target, args.root or data.root or None)
+    text = _text(args.corpus, data.source, data.target, args.root or data.root or None)
     lines = (source for source, _ in text.open(args.split))
     # One language on both sides (a toy task) must not make one file of two.
     sides = (data.source, data.target) if data.source != data.target else ("source", "target")
@@ -80,6 +86,18 @@ def run(args: argparse.Namespace) -> int:
                 lock.rmdir()
     print("\n".join(map(str, files)))
     return 0
+
+
+def _text(spec: str, source: str, target: str, root: str | None) -> Corpus:
+    """The corpus between these languages or, since its other side is not read, between the source and any other."""
+    from stacl.corpora.base import corpus
+
+    try:
+        return corpus(spec, source, target, root)
+    except UserError:
+        with contextlib.suppress(UserError):
+            return corpus(spec, source, None, root)
+        raise
 
 
 def _distill(
