@@ -43,6 +43,7 @@ class DataSettings:
     max_ratio: float = _doc(6.0, "pairs with more than so many times the words, three added to both sides, are dropped")
     duplicates: bool = _doc(False, "keep pairs that stand in the corpus more than once")
     careless: float = _doc(0.0, "share of the training sources that lose their capitals and the mark at their end")
+    joined: float = _doc(0.0, "share of the training pairs that get a short one before them, and a comma")
 
 
 @dataclass(frozen=True)
@@ -183,6 +184,7 @@ _RANGES: tuple[tuple[str, str, float, float], ...] = (
     ("data", "max_words", 1, 10_000),
     ("data", "max_ratio", 1.0, math.inf),
     ("data", "careless", 0.0, 1.0),
+    ("data", "joined", 0.0, 1.0),
     ("text", "vocabulary", 300, 65_535),  # pieces are stored in 16 bits
     ("text", "coverage", 0.9, 1.0),
     ("model", "dropout", 0.0, 0.99),

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 import math
-import random
 import shutil
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -12,6 +11,7 @@ from pathlib import Path
 
 from stacl import api, pretrained
 from stacl.atomic import write_atomically, write_text_atomically
+from stacl.augment import Openers, Pair, careless, drawn
 from stacl.batches import Encoded
 from stacl.config import Config
 from stacl.config import load as load_config
@@ -24,8 +24,6 @@ from stacl.languages import language
 from stacl.text import Subwords
 
 VOCABULARY_LINES = 1_000_000  # pairs that a vocabulary is learned from: more change it little and cost memory
-_END_MARKS = " .!?…。！？"
-Pair = tuple[str, str]
 
 
 @dataclass(frozen=True)
@@ -94,25 +92,15 @@ def _training_pairs(config: Config, report: Callable[[str], None]) -> Iterator[P
     )
     bar = Progress("pairs")
     pairs = (pair for split in _training_splits(found) for pair in filtered(found, split, keep))
-    for count, (source, target) in enumerate(_cut(config, pairs), start=1):
+    openers = Openers(language(settings.source), language(settings.target))
+    for count, pair in enumerate(_cut(config, pairs), start=1):
         bar.update(count)
-        yield careless(source) if _drawn(settings.careless, count) else source, target
+        if settings.joined:
+            pair = openers.perhaps(pair, drawn(settings.joined, "joined", count))
+        source, target = pair
+        yield careless(source) if drawn(settings.careless, "careless", count) else source, target
     bar.close()
     report(str(keep.report))
-
-
-def careless(source: str) -> str:
-    """As it is typed in a hurry, or heard by a machine that writes no marks; what it means is the same.
-
-    >>> careless("Wie geht es dir?"), careless("你好 。"), careless("...")
-    ('wie geht es dir', '你好', '...')
-    """
-    return source.rstrip(_END_MARKS).lower() or source
-
-
-def _drawn(share: float, number: int) -> bool:
-    """The same for the same pair, each time that the data are made."""
-    return share > 0 and random.Random(number).random() < share
 
 
 def _training_splits(found: Corpus) -> list[str]:

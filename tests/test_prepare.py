@@ -2,36 +2,95 @@
 
 from __future__ import annotations
 
+import random
 from pathlib import Path
 
 import pytest
 
 from stacl import config
+from stacl.augment import Openers
+from stacl.languages import language
 from stacl.prepare import Prepared, prepare
 from tests.helpers import GERMAN
 
+LINES = [*GERMAN, "Guten Morgen!", "Danke."]
 
-def prepared(folder: Path, share: float, run: str = "run") -> Prepared:
-    for name, lines in {"train.de": GERMAN * 40, "train.en": [f"Line {n}!" for n in range(len(GERMAN) * 40)]}.items():
+
+def prepared(folder: Path, run: str = "run", careless: float = 0.0, joined: float = 0.0) -> Prepared:
+    for name, lines in {"train.de": LINES * 40, "train.en": [f"Line {n}!" for n in range(len(LINES) * 40)]}.items():
         (folder / name).write_text("\n".join(lines) + "\n", encoding="utf-8")
     files = f'["{folder}/train.de", "{folder}/train.en"]'
     toml = folder / "config.toml"
     toml.write_text(
         f'[data]\nsource = "de"\ntarget = "en"\ntrain_files = {files}\nvalid_files = {files}\nmax_ratio = 10.0\n'
-        f"careless = {share}\n[text]\nvocabulary = 320\n"
+        f"careless = {careless}\njoined = {joined}\n[text]\nvocabulary = 320\n"
     )
     return prepare(config.load(toml), folder / run, lambda text: None)
 
 
+def text_of(found: Prepared) -> tuple[list[str], list[str]]:
+    """The sources and the targets that are trained on."""
+    pairs = [found.train[i] for i in range(len(found.train))]
+    return (
+        [" ".join(found.source.words(source)) for source, _ in pairs],
+        [" ".join(found.target.words(target)) for _, target in pairs],
+    )
+
+
 @pytest.mark.parametrize("share", [0.0, 0.3, 1.0])
 def test_so_many_sources_are_written_as_in_a_hurry(tmp_path, share):
-    found = prepared(tmp_path, share)
-    sources = [" ".join(found.source.words(found.train[i][0])) for i in range(len(found.train))]
-    hurried = [text for text in sources if text == text.lower() and not text.endswith(".")]
-    assert {text for text in sources if text not in hurried} <= set(GERMAN)
+    found = prepared(tmp_path, careless=share)
+    sources, targets = text_of(found)
+    hurried = [text for text in sources if text == text.lower() and not text.endswith((".", "!"))]
+    assert {text for text in sources if text not in hurried} <= set(LINES)
     assert len(hurried) / len(sources) == pytest.approx(share, abs=0.07)
     # What it means is the same, and what is measured on stays as people wrote it.
-    assert " ".join(found.target.words(found.train[7][1])) == "Line 7!"
-    assert found.valid_text[0][0] == GERMAN[0]
-    again = prepared(tmp_path, share, "again")
-    assert [again.train[i][0].tolist() for i in range(9)] == [found.train[i][0].tolist() for i in range(9)]
+    assert targets[7] == "Line 7!"
+    assert found.valid_text[0][0] == LINES[0]
+    assert text_of(prepared(tmp_path, "again", careless=share))[0] == sources
+
+
+@pytest.mark.parametrize("share", [0.0, 0.3])
+def test_so_many_pairs_have_a_short_one_before_them(tmp_path, share):
+    found = prepared(tmp_path, joined=share)
+    sources, targets = text_of(found)
+    opened = [n for n, text in enumerate(targets) if text != f"Line {n}!"]
+    assert len(opened) / len(targets) == pytest.approx(share, abs=0.1)
+    for n in opened:
+        # Both sides are joined, and with the two sides of one pair, which came before.
+        _, opener, rest = targets[n].replace(",", "").split(" ", 2)
+        assert targets[n] == f"Line {opener}, {rest}"
+        assert rest == f"Line {n}!"
+        assert int(opener) < n
+        before, after = LINES[int(opener) % len(LINES)].rstrip(".!?"), LINES[n % len(LINES)]
+        assert sources[n] in [f"{before}, {text}" for text in (after, after[0].lower() + after[1:])]
+    assert all(sources[n] == LINES[n % len(LINES)] for n in set(range(len(targets))) - set(opened))
+    assert found.valid_text[0] == (LINES[0], "Line 0!")
+    assert text_of(prepared(tmp_path, "again", joined=share)) == (sources, targets)
+
+
+def test_only_what_is_written_small_inside_sentences_is_made_small():
+    openers = Openers(language("de"), language("en"))
+    for pair in [
+        ("Ich bin müde.", "I'm tired."),
+        ("Ja, das Haus ist, wie du siehst, alt.", "Yes, the house is old, as you see."),
+        ("Was?", "What?"),  # asks, so it opens nothing
+    ]:
+        assert openers.perhaps(pair, None) == pair
+    said = [
+        openers.perhaps(pair, random.Random(1))
+        for pair in [("Das geht nicht.", "The thing won't work."), ("Haus und Hof.", "I lost all.")]
+    ]
+    assert said == [
+        ("Ich bin müde, das geht nicht.", "I'm tired, the thing won't work."),
+        ("Ich bin müde, Haus und Hof.", "I'm tired, I lost all."),
+    ]
+    for pair in [("Das geht " + "sehr " * 15 + "gut.", "It works."), ("Ohne Ende", "Without end")]:
+        assert openers.perhaps(pair, random.Random(1)) == pair
+
+
+def test_chinese_is_joined_with_its_own_comma():
+    openers = Openers(language("zh"), language("en"))
+    openers.perhaps(("你好 。", "Hello."), None)
+    joined = openers.perhaps(("你 去 哪里 ？", "Where are you going?"), random.Random(1))
+    assert joined == ("你好 ， 你 去 哪里 ？", "Hello, Where are you going?")
