@@ -104,6 +104,8 @@ class Translator:
         progress: Callable[[int], None] | None = None,
     ) -> list[Trace]:
         """Many sentences in batches: the words are those of live sessions."""
+        if isinstance(lines, str):  # whose letters would be taken for sentences
+            raise UserError("translate_lines takes a list of sentences; put a single one into a list")
         check(beam, ahead)
         chosen = self._policy(reading)
         rules = Rules(self.target_pieces.ends_word, chosen, early_end)

@@ -22,7 +22,9 @@ from types import MappingProxyType
 
 from stacl.corpora.base import Concatenation, Corpus
 from stacl.errors import UserError
-from stacl.languages import LONGEST_WORD, Language
+from stacl.languages import Language
+
+LONGEST_WORD = 256  # characters: what has as many is no text, and thousands of pieces
 
 
 @dataclass(frozen=True)
@@ -96,7 +98,7 @@ class PairFilter:
         if self._longest is not None and more > self._longest:
             return f"a side has more than {self._longest} words"
         if self._longest is not None and max(len(word) for side in words for word in side) >= LONGEST_WORD:
-            return f"a side has a word of {LONGEST_WORD} characters or more"  # no text, and thousands of pieces
+            return f"a side has a word of {LONGEST_WORD} characters or more"
         if self._ratio is not None and more + self.GRACE > self._ratio * (fewer + self.GRACE):
             return f"a side is more than {self._ratio:g} times as long as the other"
         if self._before is not None:

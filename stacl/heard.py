@@ -1,8 +1,9 @@
 """What was heard of a sentence, and what of it a model is asked about.
 
-A smiley, an address or an endless row of signs is said as it was heard: a model has hardly seen any, and loses the
-sentence over it. Marks before the first word wait for that word, and if none comes they, too, are said as they were
-heard: a model that is given nothing but "..." invents a sentence.
+A smiley, an address, a name in letters of another alphabet or an endless row of signs is said as it was heard: a model
+has hardly seen any, and loses the sentence over it. Marks before the first word wait for that word, and if none comes
+they, too, are said as they were heard: a model that is given nothing but "..." invents a sentence. Who SHOUTS is heard
+as if he did not.
 """
 
 from __future__ import annotations
@@ -10,16 +11,23 @@ from __future__ import annotations
 import copy
 import re
 import unicodedata
+from bisect import bisect_right
 from collections import deque
 
-from stacl.languages import Language
+from stacl.languages import Language, is_han
 from stacl.segment import has_text
 from stacl.text import Subwords
 
 _LONGEST = 32  # pieces: no word of a language has more
-_ADDRESS = re.compile(r"(https?://|www\.)\S+|[^\s@]+@[^\s@.]+\.\S+", re.IGNORECASE)
+_ADDRESS = re.compile(
+    r"\w://\S|\bwww\.\w|[^\s@]@[^\s@.]+\.\w"  # of the net, and of people
+    r"|\b[\w-]+\.[a-z]{2,4}/\w|^[~.]{0,2}/\w[\w.-]*/|^[a-z]:\\",  # example.org/page, /usr/bin, C:\\Windows
+    re.IGNORECASE,
+)
+_TIME_OR_KEY = re.compile(r"\d{1,2}:\d\d:\d\d([.,]\d+)?|--?>|([0-9#*]\ufe0f?\u20e3)+")  # of subtitles; 1\ufe0f\u20e3
+_LIKE_WORDS = {"IT", "US", "WHO"}  # abbreviations
 _PICTURES = ("So", "Sk", "Cf", "Mn", "Me")  # and what joins and colours them
-_BULLETS = "•‣·◦⁃*"
+_BULLETS = "•‣·◦⁃*-–—"
 
 
 class Heard:
@@ -30,6 +38,7 @@ class Heard:
         self.words: list[str] = []
         self._given: list[int] = []  # numbers, from 1, of the words that the model gets
         self._first = 0  # the number of the first of them that has a letter or digit
+        self._shouted = False  # the word before was in capitals
         self._copies: deque[tuple[int, str]] = deque()  # numbers and words that are said as they are, and were not yet
 
     def add(self, word: str) -> str:
@@ -46,7 +55,7 @@ class Heard:
         bare = "".join(character for character in word if not self._is_picture(character))
         if bare != word:  # written without a space, as in Danke😀, and said after it
             self._copies.append((number + 1, "".join(filter(self._is_picture, word))))
-        return bare
+        return self._calm(bare)
 
     @property
     def translatable(self) -> bool:
@@ -61,9 +70,17 @@ class Heard:
         return max(read, self._first) if self._first > 1 else read
 
     def due(self, delay: int, number: int) -> list[str]:
-        """What is said as it was heard before target word `number` of this delay: what came no later, in either."""
+        """What is said as it was heard before target word `number` of this delay: what came no later, in either.
+
+        A smiley behind the last word stays behind it, however many words the translation has: it waits for the end, or
+        for a later word that the model gets.
+        """
         found: list[str] = []
+        given = bisect_right(self._given, delay)
+        latest = self._given[given - 1] if given else 0
         while self._copies and self._copies[0][0] <= min(delay, number + len(found)):
+            if self._first <= self._copies[0][0] > latest:
+                break
             found.append(self._copies.popleft()[1])
         return found
 
@@ -82,11 +99,33 @@ class Heard:
         return twin
 
     def _is_copied(self, word: str) -> bool:
-        if _ADDRESS.match(word):
+        if _ADDRESS.search(word) or _TIME_OR_KEY.fullmatch(word):
             return True
         if has_text(word):
-            return len(self._vocabulary.encode_word(word)) > _LONGEST
+            return self._pieces(word) > _LONGEST or any(map(self._is_foreign, word))
         return self._vocabulary.spells_in_bytes(word) or (not self._first and all(map(_is_pointer, word)))
+
+    def _is_foreign(self, character: str) -> bool:
+        """A letter that the vocabulary has not; of Chinese it has not all, and the model has learnt to do without."""
+        if character.isascii() or not character.isalpha() or (not self._language.spaced and is_han(character)):
+            return False
+        return self._vocabulary.spells_in_bytes(character)
+
+    def _calm(self, word: str) -> str:
+        """Of a shout what the vocabulary knows better: small letters, or a capital at the beginning.
+
+        One word in capitals may be an abbreviation, unless the sentence begins with it and it is a common word; from
+        the second on it is a shout.
+        """
+        shouted, self._shouted = self._shouted, word.isupper()
+        if not word.isupper() or not (shouted or self._first == len(self.words)):
+            return word
+        small, large = word.lower(), word.capitalize()
+        calm = min(word, *((small, large) if shouted else (large, small)), key=self._pieces)
+        return calm if shouted or (self._pieces(calm) == 1 and word not in _LIKE_WORDS) else word
+
+    def _pieces(self, word: str) -> int:
+        return len(self._vocabulary.encode_word(word))
 
     def _is_picture(self, character: str) -> bool:
         return (

@@ -45,7 +45,7 @@ from stacl.errors import UserError, suggest
 
 # Longer "words" are cut into pieces of this many characters: no text is lost, and a stream without any white
 # space (a binary file, a line of base64) cannot fill the memory or stall a model.
-LONGEST_WORD = 256
+LONGEST_WORD = 2048  # characters: addresses are long
 
 # The canonical two-letter code, then what else people and data sets write. Others are accepted by their look.
 _KNOWN = """
@@ -64,17 +64,19 @@ _LOOKS_LIKE_A_CODE = re.compile(r"[a-z]{2,3}(-[a-z0-9]{2,8})*")
 
 # Invisible: control characters, soft hyphen, zero-width space, direction marks, byte order mark; and halves
 # of surrogate pairs, which cannot be written out. The zero-width joiners stay: emoji and Persian need them.
-# And what is written in another way than models know it: wide digits, Latin letters and ＃％＆＋－．／＠.
+# And what is written in another way than models know it: wide digits, Latin letters and ＃％＆＋－．／＠, and
+# the joined letters of printed pages (ﬁ).
 _INVISIBLE = re.compile(
     "[\x00-\x08\x0e-\x1b\x7f-\x84\x86-\x9f\xad\u061c\u180e\u200b\u200e\u200f\u202a-\u202e\u2060-\u2064\u2066-\u206f"
     "\ufeff\ufff9-\ufffb\ud800-\udfff\u0387\u2329\u232a\uff10-\uff19\uff21-\uff3a\uff41-\uff5a"
-    "\uff03\uff05\uff06\uff0b\uff0d-\uff0f\uff20]"
+    "\uff03\uff05\uff06\uff0b\uff0d-\uff0f\uff20\ufb00-\ufb06]"
 )
 _HAN = "\u3005\u3007\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U000323af"
 _MARKS = (
     "\u3001-\u3004\u3006\u3008-\u3020\u3030\u303d-\u303f\u30fb\ufe10-\ufe1f\ufe30-\ufe6f"
     "\uff01-\uff0f\uff1a-\uff20\uff3b-\uff40\uff5b-\uff65“”‘’—…·"
 )
+_ONE_HAN = re.compile(f"[{_HAN}]")
 _RUNS = re.compile(f"(?P<han>[{_HAN}]+)|(?P<mark>[{_MARKS}])|(?P<other>[^{_HAN}{_MARKS}\\s]+)")
 _WHOLE_TEXT = re.compile(f"[{_HAN}]{{13}}|[{_HAN}][，。！？；：、][{_HAN}]")
 _WITHOUT_SPACE = re.compile(f"[{_HAN}{_MARKS}\u3040-\u30ff\uff00-\uffef]")
@@ -192,6 +194,15 @@ def language(code: str) -> Language:
     return Language(canonical, spaced=canonical != "zh")
 
 
+def is_han(character: str) -> bool:
+    """Whether it is a Chinese character.
+
+    >>> is_han("好"), is_han("。")
+    (True, False)
+    """
+    return bool(_ONE_HAN.match(character))
+
+
 def clean(text: str) -> str:
     """Text without invisible characters, its digits, Latin letters and the signs of numbers and addresses narrow:
     models meet ３．５％ and ＩＢＭ too rarely to know that they are 3.5% and IBM. White space stays, for the splitters.
@@ -213,7 +224,8 @@ def _seen(match: re.Match[str]) -> str:
     if character in "\u0387\u2329\u232a":
         # The only characters that composition turns into Chinese marks: they must be marks before the cut.
         return unicodedata.normalize("NFC", character)
-    return unicodedata.normalize("NFKC", character) if "\uff03" <= character <= "\uff5a" else ""
+    written_otherwise = "\uff03" <= character <= "\uff5a" or "\ufb00" <= character <= "\ufb06"
+    return unicodedata.normalize("NFKC", character) if written_otherwise else ""
 
 
 def _finished(word: str) -> list[str]:

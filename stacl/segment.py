@@ -71,7 +71,8 @@ TRAILING = _END_MARKS + "”’』」》〉】）)"  # what can only belong to w
 # Never the last word of a sentence: a name or an explanation follows.
 _NEVER = {
     "de": """allg anm bes betr bsp bspw bzgl bzw ca dipl dr ehem einschl entspr evtl exkl fa fr ft geb gegr gem
-        gest ggf hr hrsg ing inkl insb jew lt maj mult prof rd sog st stellv tsd urspr vgl vors vs zz zzgl zzt""",
+        gest ggf hr hrsg ing inkl insb jew lt maj mr mrs ms mult prof rd sog st stellv tsd urspr
+        vgl vors vs zz zzgl zzt""",
     "en": """adm approx atty capt cf cmdr col dept dr ft gen gov hon lt maj messrs mr mrs ms mt pres prof
         rep rev sen sgt st supt vs""",
 }

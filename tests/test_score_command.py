@@ -252,6 +252,19 @@ def test_a_reference_that_is_one_sign_is_not_taken_for_a_word(folder: Path, caps
     assert "length:longer(1)" in found["signatures"]["LAAL"]
 
 
+def test_chinese_references_are_judged_as_chinese(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    said = Trace(3, (1, 2, 3, 3), source=("I", "am", "fine"), target=("我", "现在", "很", "好。"))
+    logs.write([said], "zh.jsonl", "trace")
+    logs.write([replace(said, reference="我现在很好。")], "own.jsonl", "trace")
+    (folder / "ref.zh").write_text("我现在很好。\n", encoding="utf-8")
+    for arguments in (["zh.jsonl", "--reference", "ref.zh"], ["own.jsonl"]):
+        found = scored(capsys, *arguments)
+        assert found["scores"]["BLEU"] == pytest.approx(100)
+        assert "tok:zh" in found["signatures"]["BLEU"]
+    assert scored(capsys, "zh.jsonl", "--reference", "ref.zh", "--tokenize", "13a")["scores"]["BLEU"] < 1
+    assert "tok:13a" in scored(capsys, "ours.jsonl", "--reference", "ref.en")["signatures"]["BLEU"]
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
@@ -261,6 +274,7 @@ def test_a_reference_that_is_one_sign_is_not_taken_for_a_word(folder: Path, caps
         (["back.jsonl"], "back.jsonl:2: delays decrease"),
         (["ours.jsonl", "--reference", "short.en"], "short.en has 1 lines, but there are 2 sentences"),
         (["ours.jsonl", "--reference", "latin1.en"], "latin1.en:1: not UTF-8"),
+        (["ours.jsonl", "--comet"], "COMET needs references"),
         (["ours.jsonl", "--reference", "ref.en", "--tokenize", "chinese"], "no tokenizer 'chinese'"),
         (["ours.jsonl", "--reference", "ref.en", "--tokenize", "ja-mecab"], "'ja-mecab' does not work here"),
         (["ours.jsonl", "--export", "x.xml"], "the ending says the format"),

@@ -37,6 +37,7 @@ GERMAN = [
     "Das gilt z. B. für Hunde. | Katzen nicht.",
     "Das gilt z.B. für Hunde, d. h. für alle. | Gut.",
     "Dr. Meier und Prof. Dr. Schulz kommen bzw. gehen. | Ende.",
+    "Ich habe Mrs. Jones und Mr. Smith getroffen. | Ende.",
     "Äpfel, Birnen usw. | Die Liste ist lang.",
     "Äpfel, Birnen usw. sind Obst.",
     "Haus Nr. 5 steht leer. | Haus Nr. 7 auch.",

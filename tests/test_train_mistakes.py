@@ -58,7 +58,7 @@ def files(tmp_path, source: str, target: str):
         ("train.seed=-1", "train.seed must be from 0"),
         ("model.width=-8", "model.width must be from 0"),
         ("train.beta2=1", "train.beta2 must be from 0.0"),
-        ("data.corpora=files:splits=x", "expected option=value, found 'splits=x'"),
+        ("data.corpora=files:splits=x", "corpus files has no option 'splits'"),
     ],
 )
 def test_wrong_fields(tmp_path, capsys, quick, change, message):

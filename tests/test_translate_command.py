@@ -184,6 +184,8 @@ def test_pace_makes_a_speaker(copy_run, tmp_path):
         (["{run}", "--beam", "100000"], "a beam has at most 100 branches"),
         (["{run}", "--ahead", "100000"], "looks at most as many pieces ahead"),
         (["{run}", "--trace", "-"], "--trace needs a file"),
+        ([""], "the model's name is empty; shipped are de-en, en-de"),
+        (["{tmp}"], "{tmp} is no model: no config.toml is in it"),
         (["-"], "- is no model; before a text comes a model, as in: stacl translate de-en -"),
         (["{run}/config.toml"], "config.toml is no model; before a text comes a model"),
         (["{run}", "--beam", "1", "--ahead", "2"], "to look ahead takes a beam of 2 or more"),

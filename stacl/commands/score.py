@@ -17,17 +17,19 @@ import json
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from itertools import zip_longest
+from itertools import chain, zip_longest
 from pathlib import Path
 from typing import Any
 
 from stacl import logs
 from stacl.errors import UserError
+from stacl.languages import is_han
 from stacl.metrics import Report, measure, reference_length
 from stacl.metrics.comet import DEFAULT_MODEL
 from stacl.significance import SAMPLES, paired_p_value, paired_quality
 from stacl.trace import UNITS, Trace
 
+_LOOKED_AT = 100  # lines of a reference, to know what language it is
 EXPORTS = {".rw": "rw", ".txt": "rw", ".jsonl": "trace", ".json": "trace", ".log": "simuleval"}
 
 
@@ -50,7 +52,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         choices=UNITS[:3],
         help="what is counted; characters are taken from the words (default: as logged)",
     )
-    add("--tokenize", default="13a", metavar="T", help="sacreBLEU's tokenizer; zh for Chinese (default 13a)")
+    add("--tokenize", metavar="T", help="sacreBLEU's tokenizer (default: zh if the references are Chinese, else 13a)")
     add("--weighted", action="store_true", help="weigh each sentence's latency with its source length")
     add("--intervals", nargs="?", type=int, const=SAMPLES, default=0, metavar="N",
         help=f"95%% bootstrap intervals from N resampled corpora (default {SAMPLES})")  # fmt: skip
@@ -81,16 +83,19 @@ def run(args: argparse.Namespace) -> int:
     references = {path: logs.read_lines(path) for path in args.reference} or None
     if len(references or ()) < len(args.reference):
         raise UserError("a reference is given twice")
+    log = logs.read(args.file, args.format, args.unit)
+    first = next(log, None)
+    log = chain([first] if first else [], log)
     options: dict[str, Any] = {
         "unit": args.unit,
         "weighted": args.weighted,
-        "tokenize": args.tokenize,
+        "tokenize": args.tokenize or _tokenizer(references, first),
         "comet": args.comet,
         "sources": logs.read_lines(args.source) if args.source else None,
     }
     hypotheses = logs.read_lines(args.hypothesis) if args.hypothesis else None
     table = _SentenceTable() if args.per_sentence else None
-    traces = _exported(logs.read(args.file, args.format, args.unit), args.export, references or {}, hypotheses)
+    traces = _exported(log, args.export, references or {}, hypotheses)
     report = measure(
         traces if hypotheses is None else _compared(traces, hypotheses, args.file),
         references,
@@ -110,7 +115,7 @@ def run(args: argparse.Namespace) -> int:
             raise UserError(str(error) if named else f"--baseline {args.baseline}: {error}") from None
         _say_if_wordless(other, args.baseline)
         found["baseline"] = {"file": args.baseline, "scores": other.scores}
-        found["p_values"] = _p_values(report, other, args)
+        found["p_values"] = _p_values(report, other, args, options["tokenize"])
     if args.json:
         if table:
             found["per_sentence"] = table.rows
@@ -121,6 +126,13 @@ def run(args: argparse.Namespace) -> int:
             table.print()
         print(_corpus_table(found))
     return 0
+
+
+def _tokenizer(references: Mapping[str, Sequence[str]] | None, first: Trace | None) -> str:
+    """What suits the references, which without a file are those of the log: Chinese has no spaces between its words."""
+    lines = next(iter(references.values()), [])[:_LOOKED_AT] if references else [first.reference if first else ""]
+    letters = [character for line in lines for character in line if character.isalpha()]
+    return "zh" if 2 * sum(map(is_han, letters)) > len(letters) else "13a"
 
 
 def _say_if_wordless(report: Report, path: str, remedy: str = "") -> None:
@@ -218,7 +230,7 @@ def _corpus_table(found: dict[str, Any]) -> str:
     return "\n".join(lines)
 
 
-def _p_values(report: Report, other: Report, args: argparse.Namespace) -> dict[str, float]:
+def _p_values(report: Report, other: Report, args: argparse.Namespace, tokenize: str) -> dict[str, float]:
     """Paired tests of every score that both systems have."""
     if difference := _difference(report, other):
         ours, theirs = difference
@@ -230,7 +242,7 @@ def _p_values(report: Report, other: Report, args: argparse.Namespace) -> dict[s
         if p_value is not None:
             found[name] = p_value
     if "BLEU" in report.scores and "BLEU" in other.scores:
-        found |= paired_quality(report.texts, other.texts, report.references, args.tokenize)
+        found |= paired_quality(report.texts, other.texts, report.references, tokenize)
     return {name: found[name] for name in report.scores if name in found}
 
 

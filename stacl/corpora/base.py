@@ -236,7 +236,9 @@ def _part(spec: str, common: Mapping[str, Any]) -> tuple[Corpus, int]:
     options = {option: value for option, value in common.items() if option in known}
     for item in filter(None, (given or "").split(",")):
         option, sign, value = (part.strip() for part in item.partition("="))
-        if not sign or option not in known:
-            raise UserError(f"corpus {name}: expected option=value, found {item!r}{suggest(option, known)}")
+        if not sign:
+            raise UserError(f"corpus {name}: expected option=value, found {item!r}")
+        if option not in known:
+            raise UserError(f"corpus {name} has no option {option!r}{suggest(option, known)}")
         options[option] = value
     return kind(**options), int(times or 1)

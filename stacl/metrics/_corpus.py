@@ -104,6 +104,8 @@ def measure(
     """
     means = Means(weighted, keep=keep or samples > 0)
     judged, sentences = _judged(_aligned(traces, references, hypotheses))
+    if comet and not judged:
+        raise UserError("COMET needs references, and there are none; give --reference")
     texts = _Texts(_quality_metrics(tokenize, comet) if judged else [], keep)
     for number, (logged, lines) in enumerate(sentences):
         trace = logged.in_unit(unit) if unit else logged

@@ -31,6 +31,8 @@ def find(name: str | Path) -> Path:
     """The folder of a model: a shipped one by its name, or any other. (One called like a shipped one is ./de-en.)"""
     if name in names():
         return _HOME / name
+    if not str(name):
+        raise UserError(f"the model's name is empty; shipped are {', '.join(names())}")
     if not Path(name).is_dir():
         if str(name) == "-" or Path(name).is_file():
             raise UserError(f"{name} is no model; before a text comes a model, as in: stacl translate {DEFAULT} {name}")
@@ -38,6 +40,8 @@ def find(name: str | Path) -> Path:
             f"no model {name}: expected a folder that `stacl train` or `stacl export` made, or the name of a"
             f" shipped model{suggest(str(name), names())}"
         )
+    if not (Path(name) / "config.toml").exists():
+        raise UserError(f"{name} is no model: no config.toml is in it")
     return Path(name)
 
 

@@ -1,0 +1,65 @@
+"""What a model is asked about, and what is said as it was heard."""
+
+from __future__ import annotations
+
+import pytest
+
+import stacl
+from stacl.errors import UserError
+from stacl.heard import Heard
+from stacl.languages import language
+
+
+@pytest.mark.parametrize(
+    ("text", "given"),
+    [
+        ("Die Łódź liegt in привет bei 你好", "Die liegt in bei"),  # letters that the vocabulary has not
+        (
+            '(https://a.org/b?c=1) "ftp://a.org" :https://b.de a.org/b /usr/bin/x C:\\X a/b und/oder 3/4',
+            "a/b und/oder 3/4",
+        ),
+        ("00:00:01,000 --> 00:00:03,500", ""),
+        ("1\ufe0f\u20e3 Ein Mann um 12:30", "Ein Mann um 12:30"),
+        ("- Ein Mann - und -", "Ein Mann - und -"),
+    ],
+)
+def test_no_model_is_asked_about_what_none_knows(text, given):
+    vocabulary = stacl.load("de-en").source_pieces
+    heard = Heard(vocabulary, language("de"))
+    assert " ".join(filter(None, map(heard.add, text.split()))) == given
+    assert heard.words == text.split()
+
+
+@pytest.mark.parametrize(
+    ("shouted", "given"),
+    [
+        ("ICH HABE KEINE ZEIT!", "Ich habe keine zeit!"),
+        ("Die NATO und die USA sagen NEIN.", "Die NATO und die USA sagen NEIN."),
+        ("WHO warnt", "WHO warnt"),
+        ("IBM USA", "IBM USA"),
+    ],
+)
+def test_a_shout_is_heard_as_if_it_were_none(shouted, given):
+    heard = Heard(stacl.load("de-en").source_pieces, language("de"))
+    assert " ".join(map(heard.add, shouted.split())) == given
+    assert heard.words == shouted.split()
+
+
+@pytest.mark.parametrize("text", ["Danke 😀", "Danke😀", "♪ Wir singen ein Lied ♪"])
+def test_what_comes_last_is_said_last(text):
+    """However many words the translation has."""
+    translator = stacl.load("de-en")
+    session = translator.stream("wait-k:1")
+    for word in text.split():
+        session.read(word)
+    session.close()
+    *_, last = session.trace.target
+    assert last == text[-1]
+    assert session.trace.delays[-1] == len(text.split())
+    (batched,) = translator.translate_lines([text], "wait-k:1")
+    assert (batched.target, batched.delays) == (session.trace.target, session.trace.delays)
+
+
+def test_a_sentence_is_no_list_of_sentences():
+    with pytest.raises(UserError, match="takes a list of sentences"):
+        stacl.load("de-en").translate_lines("Hund")
