@@ -204,8 +204,9 @@ def is_han(character: str) -> bool:
 
 
 def clean(text: str) -> str:
-    """Text without invisible characters, its digits, Latin letters and the signs of numbers and addresses narrow:
-    models meet ３．５％ and ＩＢＭ too rarely to know that they are 3.5% and IBM. White space stays, for the splitters.
+    """Text without invisible characters, its digits, Latin letters and the signs of numbers and addresses narrow, its ﬁ
+    apart: models meet ３．５％ and ＩＢＭ too rarely to know that they are 3.5% and IBM. White space stays, for the
+    splitters.
 
     This and the Unicode composition in `_finished` are the only changes ever made to text: character by
     character, or inside one word, so that words cleaned one by one equal a cleaned sentence. The marks of
