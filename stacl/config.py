@@ -38,6 +38,7 @@ class DataSettings:
     valid: list[str] = _doc([], "validation sets, as NAME/SPLIT; else the corpora's own")
     train_files: list[str] = _doc([], "instead of corpora: your own text files, [source, target]")
     valid_files: list[str] = _doc([], "instead of valid: your own text files, [source, target]")
+    unseen: list[str] = _doc([], "sets to measure on, as NAME/SPLIT: pairs that share a side with one are dropped")
     root: str = _doc("", "folder where named corpora lie; else the variable STACL_DATA")
     max_words: int = _doc(150, "pairs with more words on either side are dropped")
     max_ratio: float = _doc(6.0, "pairs with more than so many times the words, three added to both sides, are dropped")

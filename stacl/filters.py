@@ -22,7 +22,7 @@ from types import MappingProxyType
 
 from stacl.corpora.base import Concatenation, Corpus
 from stacl.errors import UserError
-from stacl.languages import Language
+from stacl.languages import Language, clean
 
 LONGEST_WORD = 256  # characters: what has as many is no text, and thousands of pieces
 
@@ -48,6 +48,7 @@ class PairFilter:
 
     Lengths are in words of the language. `ratio` compares them after both got three words for free, so that
     short sentences (`Danke` and `Thank you very much`) are not judged by chance. None switches a test off.
+    What is to be `unseen` is kept out on either side: sentences that a model will be measured on.
     """
 
     GRACE = 3
@@ -60,6 +61,7 @@ class PairFilter:
         longest: int | None = None,
         ratio: float | None = None,
         duplicates: bool = False,
+        unseen: Iterable[str] = (),
     ) -> None:
         if shortest < 1 or (longest is not None and longest < shortest):
             raise UserError(f"filter: expected 1 <= shortest <= longest, found {shortest} and {longest}")
@@ -67,6 +69,7 @@ class PairFilter:
             raise UserError(f"filter: a length ratio is at least 1, not {ratio}")
         self._source, self._target = source, target
         self._shortest, self._longest, self._ratio = shortest, longest, ratio
+        self._unseen = {_plain(text) for text in unseen}
         # Sixteen bytes a pair instead of the text: ten million pairs fit into a gigabyte.
         self._before: set[bytes] | None = None if duplicates else set()
         self._seen = 0
@@ -101,6 +104,8 @@ class PairFilter:
             return f"a side has a word of {LONGEST_WORD} characters or more"
         if self._ratio is not None and more + self.GRACE > self._ratio * (fewer + self.GRACE):
             return f"a side is more than {self._ratio:g} times as long as the other"
+        if self._unseen and not self._unseen.isdisjoint(map(_plain, (source, target))):
+            return "a side stands in a set to measure on"
         if self._before is not None:
             # White space and invisible characters do not make another pair.
             text = "\n".join(" ".join(side) for side in words)
@@ -119,3 +124,7 @@ def filtered(corpus: Corpus, split: str, keep: PairFilter) -> Iterator[tuple[str
             repeat = times if part.splits.get(split) == "train" else 1
             for pair in keep(part.open(split)):
                 yield from (pair for _ in range(repeat))
+
+
+def _plain(text: str) -> str:
+    return " ".join(clean(text).split())

@@ -89,6 +89,7 @@ def _training_pairs(config: Config, report: Callable[[str], None]) -> Iterator[P
         longest=settings.max_words,
         ratio=settings.max_ratio,
         duplicates=settings.duplicates,
+        unseen=_unseen(config),
     )
     bar = Progress("pairs")
     pairs = (pair for split in _training_splits(found) for pair in filtered(found, split, keep))
@@ -118,10 +119,23 @@ def _validation_pairs(config: Config) -> Iterator[Pair]:
         yield from _plain(files.open("valid"))
         return
     for name in settings.valid or _own_validation_sets(config):
-        spec, slash, split = name.rpartition("/")
-        if not slash:
-            raise UserError(f"data.valid takes NAME/SPLIT, for example multi30k/val, not {name!r}")
-        yield from _plain(corpus(spec, settings.source, settings.target, settings.root or None).open(split))
+        yield from _plain((source, references[0]) for source, references in _named(config, name, "data.valid"))
+
+
+def _unseen(config: Config) -> Iterator[str]:
+    """Every sentence of the sets that nothing may be trained on."""
+    for name in config.data.unseen:
+        for source, references in _named(config, name, "data.unseen"):
+            yield from (source, *references)
+
+
+def _named(config: Config, name: str, field: str) -> Iterator[tuple[str, tuple[str, ...]]]:
+    """The sources and references of a set, NAME/SPLIT."""
+    spec, slash, split = name.rpartition("/")
+    if not slash:
+        raise UserError(f"{field} takes NAME/SPLIT, for example multi30k/val, not {name!r}")
+    settings = config.data
+    return corpus(spec, settings.source, settings.target, settings.root or None).open_references(split)
 
 
 def _own_validation_sets(config: Config) -> list[str]:

@@ -98,3 +98,10 @@ def test_wanted_repetitions_are_no_duplicates() -> None:
     assert len(list(filtered(corpus("copy:pairs=3*2"), "val", PairFilter(toy, toy)))) == 200
     with pytest.raises(UserError, match="no split"):
         list(filtered(corpus("copy"), "nosuch", keep))
+
+
+def test_what_is_measured_on_is_not_trained_on():
+    pairs = [("Guten Tag.", "Good day."), ("Moin.", "Hello there."), ("Guten  Tag.\u200b", "Hi."), ("Ja.", "Yes.")]
+    keep = PairFilter(DE, EN, unseen=["Guten Tag.", "Hello there."])
+    assert kept(keep, pairs) == [3]
+    assert keep.report.dropped == {"a side stands in a set to measure on": 3}

@@ -9,6 +9,8 @@ import pytest
 
 from stacl import config
 from stacl.augment import Openers
+from stacl.corpora.base import corpus
+from stacl.errors import UserError
 from stacl.languages import language
 from stacl.prepare import Prepared, prepare
 from tests.helpers import GERMAN
@@ -94,3 +96,20 @@ def test_chinese_is_joined_with_its_own_comma():
     openers.perhaps(("你好 。", "Hello."), None)
     joined = openers.perhaps(("你 去 哪里 ？", "Where are you going?"), random.Random(1))
     assert joined == ("你好 ， 你 去 哪里 ？", "Hello, Where are you going?")
+
+
+def test_sentences_of_a_test_set_are_left_out_of_training(tmp_path):
+    """Also where they came by another way: people's English of one corpus may be the reference of another."""
+    toml, said = tmp_path / "config.toml", []
+    data = "[data]\nsource = 'en'\ntarget = 'en'\ncorpora = ['copy:pairs=60,held_out=12']\n[text]\nvocabulary = 320\n"
+    toml.write_text(data)
+    measured = {line for line, _ in corpus("copy:pairs=60,held_out=12").open("val")}
+    both = [f"{tmp_path}/both.en"] * 2
+    Path(both[0]).write_text("".join(f"{line}\n" for line in [*measured, "This is kept, and that too."]))
+    changes = [f"data.train_files={both}".replace("'", '"'), "data.corpora=[]", 'data.valid=["copy/val"]']
+    changes.append('data.unseen=["copy:pairs=60,held_out=12/val"]')
+    with pytest.raises(UserError, match="NAME/SPLIT"):
+        prepare(config.load(toml, [*changes, 'data.unseen=["copy"]']), tmp_path / "wrong", said.append)
+    with pytest.raises(UserError, match="pieces"):  # which cannot be learned from the one sentence that is left
+        prepare(config.load(toml, changes), tmp_path / "run", said.append)
+    assert f"dropped {len(measured)}: a side stands in a set to measure on" in "\n".join(said)
