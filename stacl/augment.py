@@ -15,7 +15,7 @@ Pair = tuple[str, str]  # source and target, words set apart by spaces
 
 _MARKS = " .!?…。！？"
 _STATED = tuple(".!。！")  # an opener states or calls, and does not ask
-_ENDED = tuple(".!?…。！？")
+_ENDED = tuple(_MARKS.strip())
 _OPENER_WORDS, _OPENED_WORDS = 4, 15  # at the most: who says more makes two sentences of it
 _REMEMBERED = 2000
 
