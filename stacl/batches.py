@@ -47,6 +47,11 @@ class Batch:
         """[B, T] True where there is something to predict."""
         return self.target_out != PAD
 
+    def pairs(self) -> list[tuple[np.ndarray, np.ndarray]]:
+        """What it was collated from: pieces without end symbols."""
+        rows = zip(self.source.cpu().numpy(), self.target_out.cpu().numpy(), strict=True)
+        return [(x[: np.count_nonzero(x != PAD) - 1], y[: np.count_nonzero(y != PAD) - 1]) for x, y in rows]
+
     def to(self, device: torch.device) -> Batch:
         return Batch(**{name: value.to(device) for name, value in vars(self).items()})
 

@@ -115,6 +115,9 @@ class TrainSettings:
     decay: float = _doc(0.0, "weight decay of matrices")
     clip: float = _doc(1.0, "largest norm of the gradient; 0: no clipping")
     smoothing: float = _doc(0.1, "label smoothing")
+    samples: int = _doc(0, "translations of its own that a model learns from, of each sentence; 0: references alone")
+    temperature: float = _doc(0.7, "with samples: how freely they are drawn; 1: as likely as the model thinks them")
+    references: float = _doc(0.1, "with samples: how much the references still count")
     validate_every: int = _doc(500, "updates between validations")
     bleu_lines: int = _doc(500, "validation lines to translate for BLEU, from all sets alike; 0: none")
     select: str = _doc("bleu", "what the best model is chosen by", ("bleu", "loss"))
@@ -176,6 +179,8 @@ def check(config: Config) -> Config:
         raise UserError("data needs corpora (names, see `stacl data`) or train_files (two files), one of them")
     if config.data.train_files and not (config.data.valid_files or config.data.valid):
         raise UserError("data.train_files has no validation set of its own; say data.valid_files or data.valid")
+    if config.train.samples == 1:
+        raise UserError("train.samples are compared with one another: 2 or more, or 0 to learn from references alone")
     if not re.fullmatch(r"auto|cpu|cuda(:\d{1,3})?", config.train.device):
         raise UserError(f"train.device must be auto, cpu, cuda or cuda:N, not {config.train.device!r}")
     return config
@@ -202,6 +207,9 @@ _RANGES: tuple[tuple[str, str, float, float], ...] = (
     ("train", "warmup", 0, math.inf),
     ("train", "cooldown", 0, math.inf),
     ("train", "smoothing", 0.0, 0.99),
+    ("train", "samples", 0, 1000),
+    ("train", "temperature", 0.01, 100.0),
+    ("train", "references", 0.0, math.inf),
     ("train", "clip", 0.0, math.inf),
     ("train", "validate_every", 1, math.inf),
     ("train", "save_every", 1, math.inf),

@@ -1,4 +1,4 @@
-"""Label-smoothed cross-entropy over the target positions that are real.
+"""Label-smoothed cross-entropy over the target positions that are real, each sentence with its weight.
 
 The vocabulary is the widest thing in training: N positions x V pieces are written, read and differentiated
 several times if one just writes `cross_entropy(project(hidden), right)`. Here a few hundred positions at a
@@ -38,25 +38,30 @@ class LinearVocabulary(Protocol):
         """The weight [V, D] and the bias [V] of `project`."""
 
 
-def loss_of(model: Model, batch: Batch, g: Tensor, smoothing: float) -> Loss:
-    """The vocabulary is computed for real positions alone: padding costs nothing here."""
+def loss_of(model: Model, batch: Batch, g: Tensor, smoothing: float, weights: Tensor | None = None) -> Loss:
+    """The vocabulary is computed for real positions alone: padding costs nothing here.
+
+    `weights` [B] say how much what is minimised counts for each sentence; below 0 it is to become less likely.
+    """
     hidden = model.hidden(batch, g)[batch.real]  # [N, D]
     right = batch.target_out[batch.real]
+    by_sentence = hidden.new_ones(batch.size) if weights is None else weights
+    counts = by_sentence[:, None].expand_as(batch.real)[batch.real]  # [N]
     # A GPU has room for the logits, kernels of its own, and mixed precision.
     exact = hidden.device.type == "cpu" and not torch.is_autocast_enabled("cpu")
     if isinstance(model, LinearVocabulary) and exact:
-        smoothed, surprise = _LinearLoss.apply(hidden, *model.vocabulary(), right, smoothing)
+        smoothed, surprise = _LinearLoss.apply(hidden, *model.vocabulary(), right, counts, smoothing)
     else:
-        smoothed, surprise = plain(model.project(hidden).float(), right, smoothing)
+        smoothed, surprise = plain(model.project(hidden).float(), right, counts, smoothing)
     return Loss(smoothed, surprise.detach(), len(right))
 
 
-def plain(logits: Tensor, right: Tensor, smoothing: float) -> tuple[Tensor, Tensor]:
+def plain(logits: Tensor, right: Tensor, counts: Tensor, smoothing: float) -> tuple[Tensor, Tensor]:
     """What is minimised and what is reported, from all logits [N, V]: the definition."""
     logs = F.log_softmax(logits, dim=-1)
-    surprise = F.nll_loss(logs, right, reduction="sum")
+    surprise = F.nll_loss(logs, right, reduction="none")
     # (1 - s) of the mass on the right piece, s spread evenly over all pieces
-    return (1 - smoothing) * surprise - smoothing * logs.mean(dim=-1).sum(), surprise
+    return (counts * ((1 - smoothing) * surprise - smoothing * logs.mean(dim=-1))).sum(), surprise.sum()
 
 
 class _LinearLoss(torch.autograd.Function):
@@ -68,7 +73,7 @@ class _LinearLoss(torch.autograd.Function):
 
     @staticmethod
     def forward(
-        ctx: Any, hidden: Tensor, weight: Tensor, bias: Tensor, right: Tensor, smoothing: float
+        ctx: Any, hidden: Tensor, weight: Tensor, bias: Tensor, right: Tensor, counts: Tensor, smoothing: float
     ) -> tuple[Tensor, Tensor]:
         pieces = len(weight)
         wanted = any(ctx.needs_input_grad[:3])
@@ -76,33 +81,34 @@ class _LinearLoss(torch.autograd.Function):
         by_hidden = torch.empty_like(hidden) if wanted else None
         by_weight, by_bias = (torch.zeros_like(weight), torch.zeros_like(bias)) if wanted else (None, None)
         surprise = hidden.new_zeros((), dtype=torch.float64)
-        chosen = hidden.new_zeros((), dtype=torch.float64)  # the logits of the right pieces, summed
+        smoothed = hidden.new_zeros((), dtype=torch.float64)
         rows = max(1, CHUNK // pieces)
         for start in range(0, len(hidden), rows):
             some, answers = hidden[start : start + rows], right[start : start + rows, None]
+            count = counts[start : start + rows]
             logits = torch.addmm(bias, some, weight.t())  # [n, V]
             picked = logits.gather(1, answers)
             highest = logits.amax(dim=1, keepdim=True)
             share = logits.sub_(highest).exp_()  # in place: unnormalised probabilities
             sums = share.sum(dim=1, keepdim=True)
-            surprise += (sums.log() + highest - picked).sum(dtype=torch.float64)
-            chosen += picked.sum(dtype=torch.float64)
+            own = (sums.log() + highest - picked)[:, 0].double()  # [n] the surprise of each
+            surprise += own.sum()
+            # -mean(log p) of a position is its surprise, plus the right logit, less the mean logit
+            mean = (some @ total + bias.sum()) / pieces
+            smoothed += (count * (own + smoothing * (picked[:, 0] - mean))).sum()
             if by_hidden is None or by_weight is None or by_bias is None:
                 continue
             share.div_(sums)
             share.scatter_add_(1, answers, share.new_full(answers.shape, smoothing - 1))
             torch.mm(share, weight, out=by_hidden[start : start + rows])
-            by_weight.addmm_(share.t(), some)
-            by_bias += share.sum(dim=0)
+            by_weight.addmm_(share.t(), some * count[:, None])
+            by_bias += count @ share
         if by_hidden is not None and by_weight is not None and by_bias is not None:
             even = smoothing / pieces
-            by_hidden -= even * total
-            by_weight -= even * hidden.sum(dim=0)
-            by_bias -= even * len(hidden)
+            by_hidden.sub_(even * total).mul_(counts[:, None])
+            by_weight -= even * (counts @ hidden)
+            by_bias -= even * counts.sum()
             ctx.save_for_backward(by_hidden, by_weight, by_bias)
-        every = hidden.sum(dim=0, dtype=torch.float64) @ total.double() + len(hidden) * bias.sum(dtype=torch.float64)
-        # -mean(log p) of a position is its surprise, plus the right logit, less the mean logit
-        smoothed = surprise + smoothing * (chosen - every / pieces)
         reported = surprise.float()
         ctx.mark_non_differentiable(reported)
         return smoothed.float(), reported
@@ -110,4 +116,4 @@ class _LinearLoss(torch.autograd.Function):
     @staticmethod
     def backward(ctx: Any, by_smoothed: Tensor, _: Tensor) -> tuple[Tensor | None, ...]:
         by_hidden, by_weight, by_bias = ctx.saved_tensors
-        return by_hidden * by_smoothed, by_weight * by_smoothed, by_bias * by_smoothed, None, None
+        return by_hidden * by_smoothed, by_weight * by_smoothed, by_bias * by_smoothed, None, None, None

@@ -6,6 +6,7 @@ B batch, S source pieces (with the end symbol), T target positions.
 from __future__ import annotations
 
 import random
+from collections.abc import Sequence
 
 import torch
 from torch import Tensor
@@ -16,8 +17,14 @@ from stacl.policies.base import Policy
 
 def reading(policy: Policy, batch: Batch, rng: random.Random) -> Tensor:
     """g for every target position, in units with the end counted: [B, T]. Each sentence draws its own policy."""
+    return scheduled([policy.draw(rng, length) for length in batch.source_lengths.tolist()], batch)
+
+
+def scheduled(policies: Sequence[Policy], batch: Batch) -> Tensor:
+    """The same under policies that were drawn already, one for each sentence."""
     steps = int(batch.target_units.max())
-    rows = [policy.draw(rng, length).visible(length, steps) for length in batch.source_lengths.tolist()]
+    lengths = batch.source_lengths.tolist()
+    rows = [policy.visible(length, steps) for policy, length in zip(policies, lengths, strict=True)]
     table = torch.tensor(rows, device=batch.target_units.device)  # [B, steps]
     return table.gather(1, batch.target_units - 1)
 

@@ -30,6 +30,17 @@ class Position:
     finished: str = ""  # why the run ended, once it has
 
 
+@dataclass(frozen=True)
+class Update:
+    """What one step saw, summed over all processes."""
+
+    surprise: float
+    positions: int  # of the references
+    gradient: float  # its norm
+    nearness: float = 0.0  # of the model's own translations, summed over sentences
+    sentences: int = 0  # that it translated
+
+
 @dataclass
 class Tally:
     """Sums since the last validation. Saved with every checkpoint, so that the log does not show a kill."""
@@ -38,15 +49,26 @@ class Tally:
     positions: int = 0
     updates: int = 0
     gradient: float = 0.0
+    nearness: float = 0.0  # of the model's own translations, where it learns from them
+    sentences: int = 0
 
-    def add(self, surprise: float, positions: int, gradient: float) -> None:
-        self.surprise += surprise
-        self.positions += positions
+    def add(self, update: Update) -> None:
+        self.surprise += update.surprise
+        self.positions += update.positions
         self.updates += 1
-        self.gradient += gradient
+        self.gradient += update.gradient
+        self.nearness += update.nearness
+        self.sentences += update.sentences
 
     def means(self) -> dict[str, float]:
-        return {"train_loss": self.surprise / self.positions, "gradient": self.gradient / self.updates}
+        found = {"train_loss": self.surprise / self.positions, "gradient": self.gradient / self.updates}
+        return found | ({"nearness": self.nearness / self.sentences} if self.sentences else {})
+
+    def said(self) -> str:
+        """What the line of progress shows of it."""
+        means = self.means()
+        near = f", nearness {means['nearness']:.3f}" if self.sentences else ""
+        return f"loss {means['train_loss']:.3f}{near}"
 
 
 class Clock:

@@ -1,7 +1,8 @@
 """The training loop: prefix-to-prefix training under any policy, bit-identical after any kill.
 
-Nothing random is carried from step to step: the order of an epoch follows from (seed, epoch), dropout and drawn
-policies from (seed, step). So step, weights and Adam's moments are all that a checkpoint has to hold.
+Nothing random is carried from step to step: the order of an epoch follows from (seed, epoch); dropout, drawn policies
+and the translations that the model tries from (seed, step). So step, weights and Adam's moments are all that a
+checkpoint has to hold.
 """
 
 from __future__ import annotations
@@ -30,8 +31,9 @@ from stacl.loss import loss_of
 from stacl.masks import reading
 from stacl.models.base import Model
 from stacl.policies.base import policy
+from stacl.practice import Practice, Tries, scale
 from stacl.prepare import Prepared
-from stacl.progress import Clock, Log, Position, Tally
+from stacl.progress import Clock, Log, Position, Tally, Update
 from stacl.shares import Shares
 from stacl.transfer import begin_with
 from stacl.validate import Figures, validate
@@ -45,9 +47,10 @@ class Trainer:
         self.world = world or World()  # this process alone
         self.settings = config.train
         self.policy = policy(config.policy)
+        self.practice = Practice(config, prepared) if self.settings.samples else None
         self.device = choose_device(self.settings.device, self.world.local)
         machine.keep_memory()
-        self.shares = Shares(self.settings.threads, self.settings.budget, self.device)
+        self.shares = Shares(self.settings.threads, self.settings.budget * max(1, self.settings.samples), self.device)
         torch.manual_seed(self.settings.seed)
         self.model: Model = api.build_model(config, prepared.source, prepared.target).to(self.device)
         self._parameters = [parameter for parameter in self.model.parameters() if parameter.requires_grad]
@@ -85,15 +88,12 @@ class Trainer:
         log = Log(self.folder, here.step) if first else Nobody()
         bar = Progress("step", self._expected_steps(), here.step) if first else Nobody()
         clock = Clock(here)
-        if warning := self._rate_that_stays_up():
+        for warning in self._warnings():
             bar.say(warning)
         for batches in self._updates():
-            self.tally.add(*self.update(batches))
+            self.tally.add(self.update(batches))
             clock.count(batches)
-            bar.update(
-                here.step,
-                f"epoch {here.epoch}, loss {self.tally.means()['train_loss']:.3f}, {clock.speed(self.world.size)}",
-            )
+            bar.update(here.step, f"epoch {here.epoch}, {self.tally.said()}, {clock.speed(self.world.size)}")
             validated = here.step % settings.validate_every == 0 or self._reason_to_stop()
             if validated:
                 if first:
@@ -129,15 +129,17 @@ class Trainer:
         by_epochs = settings.epochs * math.ceil(batches / settings.accumulate)
         return min(settings.steps, by_epochs or settings.steps)
 
-    def _rate_that_stays_up(self) -> str:
-        """What to say of a descent that goes by `steps` in a run that ends before."""
+    def _warnings(self) -> Iterator[str]:
+        """What is allowed, but hardly meant."""
         settings, expected = self.settings, self._expected_steps()
-        if expected >= settings.steps or not (settings.schedule in ("cosine", "linear") or settings.cooldown):
-            return ""
-        return (
-            f"train.epochs ends this run after {expected:,} updates; the rate is to come down at train.steps ="
-            f" {settings.steps:,}: set train.steps={expected}"
-        )
+        falls = settings.schedule in ("cosine", "linear") or settings.cooldown
+        if expected < settings.steps and falls:
+            yield (
+                f"train.epochs ends this run after {expected:,} updates; the rate is to come down at train.steps ="
+                f" {settings.steps:,}: set train.steps={expected}"
+            )
+        if settings.samples and self._measure == "loss":
+            yield "with train.samples the loss on references rises: choose by BLEU, train.select and train.bleu_lines"
 
     def save(self) -> None:
         more = {"scaler": self.scaler.state_dict(), "tally": dataclasses.asdict(self.tally)}
@@ -174,16 +176,22 @@ class Trainer:
             if share
         ]
 
-    def update(self, batches: list[Batch]) -> tuple[float, int, float]:
-        """One step over some batches; (summed surprise, target positions, norm of the gradient)."""
+    def update(self, batches: list[Batch]) -> Update:
+        """One step over some batches."""
         step = self.position.step
-        self.model.train()
         positions = int(self.world.add_up(sum(int(batch.real.sum()) for batch in batches))[0])
-        seeds = (self.world.seed(f"{self.settings.seed} {step} {number}") for number in range(len(batches)))
-        jobs = ((batch, seed, positions) for batch, seed in zip(batches, seeds, strict=True))
+        seeds = [self.world.seed(f"{self.settings.seed} {step} {number}") for number in range(len(batches))]
+        tries = self._tries(batches, seeds)
+        made = [one for one in tries if one]
+        sentences, nearness, spread = self.world.add_up(
+            sum(one.sentences for one in made), sum(one.nearness for one in made), sum(one.spread for one in made)
+        )
+        weight = scale(spread, int(sentences)) if sentences else 0.0
+        self.model.train()
+        jobs = ((*job, weight, positions) for job in zip(batches, tries, seeds, strict=True))
         surprise = 0.0
-        for own, gradients in self.shares.map(self._gradients, jobs):
-            surprise += own
+        for found, gradients in self.shares.map(self._gradients, jobs):
+            surprise += found
             for parameter, gradient in zip(self._parameters, gradients, strict=True):
                 parameter.grad = gradient if parameter.grad is None else parameter.grad.add_(gradient)
         surprise = self.world.add_up(surprise)[0]
@@ -193,16 +201,26 @@ class Trainer:
         rate = optim.rate_at(step, self.settings)
         with self.shares.together():
             norm = optim.step(self.optimizer, self.model, rate, self.settings.clip, self.scaler)
-        return surprise, positions, norm
+        return Update(surprise, positions, norm, nearness, int(sentences))
 
-    def _gradients(self, job: tuple[Batch, str, int]) -> tuple[float, tuple[Tensor, ...]]:
+    def _tries(self, batches: list[Batch], seeds: list[str]) -> list[Tries] | list[None]:
+        """What the model says of each batch by itself, if it learns from that too."""
+        if (practice := self.practice) is None:
+            return [None] * len(batches)
+        self.model.eval()  # for all threads: whether dropout is on is a fact of the model that they share
+        return list(self.shares.map(lambda job: practice.tries(self.model, *job), zip(batches, seeds, strict=True)))
+
+    def _gradients(self, job: tuple[Batch, Tries | None, str, float, int]) -> tuple[float, tuple[Tensor, ...]]:
         """Of one share: its surprise, and what it adds to the gradient of all `positions`."""
-        batch, seed, positions = job
+        batch, tries, seed, weight, positions = job
         rng = random.Random(seed)
         with seeded(rng.getrandbits(63)), self._autocast():
             loss = loss_of(self.model, batch, reading(self.policy, batch, rng), self.settings.smoothing)
+            minimised = loss.smoothed * (self.settings.references if tries else 1)
+            if tries and tries.learnt:
+                minimised = minimised + weight * loss_of(self.model, *tries.learnt[:2], 0.0, tries.learnt[2]).smoothed
         # Under a policy that never reads, the encoder has no part in the loss: its gradient is zero.
-        scaled = self.scaler.scale(loss.smoothed / positions)
+        scaled = self.scaler.scale(minimised / positions)
         gradients = torch.autograd.grad(scaled, self._parameters, allow_unused=True, materialize_grads=True)
         return float(loss.surprise), gradients
 

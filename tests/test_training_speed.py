@@ -150,9 +150,27 @@ def test_fused_loss_reports_the_surprise_and_needs_no_gradient(smoothing):
     batch, g = batches(1)
     with torch.inference_mode():
         found = loss_of(model, batch, g, smoothing)
-        smoothed, surprise = loss.plain(model(batch, g)[batch.real], batch.target_out[batch.real], smoothing)
+        right = batch.target_out[batch.real]
+        smoothed, surprise = loss.plain(model(batch, g)[batch.real], right, torch.ones(len(right)), smoothing)
     torch.testing.assert_close(found.surprise, surprise, atol=1e-4, rtol=1e-6)
     torch.testing.assert_close(found.smoothed, smoothed, atol=1e-4, rtol=1e-6)
+
+
+@pytest.mark.parametrize("smoothing", [0.0, 0.1])
+def test_fused_loss_gives_each_sentence_its_weight(smoothing, monkeypatch):
+    """Also weights below 0, which make a sentence less likely."""
+    monkeypatch.setattr(loss, "CHUNK", 7 * VOCABULARY)
+    batch, g = batches(2)
+    weights = torch.linspace(-1.0, 2.0, batch.size)
+    fused, defined = fresh("causal"), fresh("causal")
+    found = loss_of(fused, batch, g, smoothing, weights).smoothed
+    counts = weights[:, None].expand_as(batch.real)[batch.real]
+    expected, _ = loss.plain(defined(batch, g)[batch.real], batch.target_out[batch.real], counts, smoothing)
+    torch.testing.assert_close(found, expected, atol=1e-4, rtol=1e-5)
+    found.backward()
+    expected.backward()
+    for (name, one), other in zip(fused.named_parameters(), defined.parameters(), strict=True):
+        torch.testing.assert_close(one.grad, other.grad, atol=1e-5, rtol=1e-4, msg=name)
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -174,7 +192,7 @@ def test_fused_loss_is_finite_for_absurd_logits():
     weight = torch.tensor([[200.0], [-200.0], [0.0]], requires_grad=True)
     hidden = torch.ones(2, 1, requires_grad=True)
     bias = torch.zeros(3, requires_grad=True)
-    smoothed, surprise = loss._LinearLoss.apply(hidden, weight, bias, torch.tensor([1, 1]), 0.0)
+    smoothed, surprise = loss._LinearLoss.apply(hidden, weight, bias, torch.tensor([1, 1]), torch.ones(2), 0.0)
     assert surprise.item() == pytest.approx(800.0)
     smoothed.backward()
     assert all(torch.isfinite(x.grad).all() for x in (weight, hidden, bias))

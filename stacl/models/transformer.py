@@ -116,9 +116,14 @@ class Transformer(Model):
 
     def _cached(self, source: Tensor, visible: Tensor) -> Iterator[Memory]:
         """What each decoder layer sees of the source: position (b, t) the first visible[b, t] pieces."""
-        states, _ = self._encode(source, Sight.of(masks.causal(source.shape[1], device=source.device)))
+        first, number = _apart(source)
+        states, _ = self._encode(source[first], Sight.of(masks.causal(source.shape[1], device=source.device)))
         sight = Sight.of(masks.first(visible, source.shape[1])[:, None])
-        return (CachedMemory(keys, sight) for keys in self._remembered(states))
+        alone = len(first) == len(source)
+        return (
+            CachedMemory((keys, values) if alone else (keys[number], values[number]), sight)
+            for keys, values in self._remembered(states)
+        )
 
     def _packed(self, source: Tensor, visible: Tensor) -> Iterator[Memory]:
         """The same, where all that is visible is encoded by itself."""
@@ -214,6 +219,16 @@ class Transformer(Model):
             for (old_key, old_value), (key, value) in zip(state.memory, fresh, strict=True)
         )
         return replace(state, memory=memory, encoded=visible)
+
+
+def _apart(source: Tensor) -> tuple[Tensor, Tensor]:
+    """Rows [B, S] that are not like the one before them, and for each row the number of its like among these.
+
+    A sentence that is translated several times in a row (practice.py) is encoded once.
+    """
+    new = torch.ones(len(source), dtype=torch.bool, device=source.device)
+    new[1:] = (source[1:] != source[:-1]).any(dim=1)
+    return new.nonzero().flatten(), new.cumsum(0) - 1
 
 
 def _replaced(old: Tensor, rows: Tensor, new: Tensor) -> Tensor:

@@ -1,0 +1,255 @@
+"""Learning from one's own translations (`train.samples`): what is tried, what it is worth, and that it teaches."""
+
+from __future__ import annotations
+
+import copy
+import json
+
+import numpy as np
+import pytest
+import torch
+
+from stacl import api, config, practice
+from stacl.batches import collate
+from stacl.checkpoint import load_tensors
+from stacl.engine import TorchEngine
+from stacl.errors import UserError
+from stacl.loss import loss_of
+from stacl.masks import scheduled
+from stacl.policies.base import policy
+from stacl.practice import Practice
+from stacl.prepare import Prepared, prepare
+from stacl.rules import Rules
+from stacl.search import Sources, decode
+from stacl.train import Trainer
+from tests.conftest import QUICK, changes, stacl
+
+pytestmark = pytest.mark.slow
+SAMPLES = 4
+# Of a model that has learnt to copy, drawn so freely that it makes mistakes.
+TRYING = [f"train.samples={SAMPLES}", "train.temperature=2.5", "train.threads=1"]
+
+
+def begun(copy_run, folder, prepared: Prepared | None, *changes: str) -> Trainer:
+    settings = config.load(copy_run / "config.toml", [*TRYING, f"model.start={copy_run}", *changes])
+    trainer = Trainer(settings, folder, prepared or prepare(settings, folder, lambda text: None))
+    trainer.resume()
+    return trainer
+
+
+@pytest.fixture(scope="module")
+def trainer(tmp_path_factory, copy_run) -> Trainer:
+    return begun(copy_run, tmp_path_factory.mktemp("practice"), None, "policy=wait-k:1-4")
+
+
+def some_batch(prepared: Prepared, size: int = 5):
+    ends = prepared.source.ends_word
+    return collate([prepared.train[number] for number in range(size)], ends, ends, "word")
+
+
+def test_a_batch_gives_back_its_pairs(trainer):
+    for number, (source, target) in enumerate(some_batch(trainer.prepared).pairs()):
+        expected = trainer.prepared.train[number]
+        assert np.array_equal(source, expected[0])
+        assert np.array_equal(target, expected[1])
+
+
+def tries_of(trainer: Trainer, seed: str, **changes):
+    """The same practice, with other temperature or policy."""
+    own = copy.copy(trainer.practice)
+    for name, value in changes.items():
+        setattr(own, name, value)
+    return own.tries(trainer.model.eval(), some_batch(trainer.prepared), seed)
+
+
+def test_the_same_seed_tries_the_same(trainer):
+    one, again, other = (tries_of(trainer, seed) for seed in ("1", "1", "2"))
+    assert one.nearness == again.nearness != other.nearness
+    for found, expected in zip(one.learnt[1:], again.learnt[1:], strict=True):
+        assert found.equal(expected)
+    assert one.learnt[0].target_out.equal(again.learnt[0].target_out)
+
+
+def test_siblings_are_of_one_sentence_and_not_alike(trainer):
+    sources = {tuple(source): set() for source, _ in some_batch(trainer.prepared).pairs()}
+    tries = tries_of(trainer, "1")
+    for source, said in tries.learnt[0].pairs():
+        sources[tuple(source)].add(tuple(said))
+    assert tries.sentences == len(sources) == 5
+    assert all(len(said) <= SAMPLES for said in sources.values())
+    assert max(map(len, sources.values())) > 1
+
+
+@pytest.mark.parametrize("chosen", ["wait-k:2", "full", "wait-k:2,unit=piece", "wait-k:3,c=0.25"])
+def test_what_was_tried_is_learnt_with_what_was_heard(trainer, chosen, monkeypatch):
+    """The mask of the training pass has what each piece had been decided with."""
+    found = []
+    monkeypatch.setattr(practice, "decode", lambda *asked: found.extend(decode(*asked)) or found)
+    tries = tries_of(trainer, "3", policy=policy(chosen))
+    heard = {tuple(hypothesis.pieces): hypothesis.reads for hypothesis in found}
+    batch, g, _ = tries.learnt
+    assert batch.size
+    for row, (_, said) in enumerate(batch.pairs()):
+        assert g[row, : len(said)].tolist() == heard[tuple(said.tolist())]
+
+
+@pytest.mark.parametrize("kind", ["causal", "prefix", "rnn"])
+def test_drawn_as_sharply_as_can_be_it_is_what_the_model_would_say(trainer, toy_config, kind):
+    """And each sentence, encoded once for all of its tries, is that sentence."""
+    model = {"rnn": "model.kind=rnn"}.get(kind, f"model.encoder={kind}")
+    quick = [f"{name}={value}" for name, value in QUICK.items()]
+    settings = config.load(toy_config, [*quick, "train.samples=3", "train.temperature=0.01", "policy=wait-k:2", model])
+    prepared = trainer.prepared
+    built = api.build_model(settings, prepared.source, prepared.target).eval()
+    found = []
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(practice, "decode", lambda *asked: found.extend(decode(*asked)) or found)
+        Practice(settings, prepared).tries(built, some_batch(prepared), "5")
+    ends = prepared.source.ends_word
+    sources = Sources.of([source for source, _ in some_batch(prepared).pairs()], ends, "word")
+    expected = decode(TorchEngine(built), sources, Rules(ends, policy("wait-k:2")))
+    drawn = [one.pieces for one in found]
+    same = [drawn[3 * n + i][:3] == said.pieces[:3] for n, said in enumerate(expected) for i in range(3)]
+    assert sum(same) >= 0.8 * len(same)  # an untrained model's two likeliest may be as good as alike
+
+
+def test_repeated_rows_are_encoded_as_each_by_itself(trainer):
+    pairs = some_batch(trainer.prepared).pairs()
+    ends = trainer.prepared.source.ends_word
+    repeated = collate([pair for pair in pairs for _ in range(3)], ends, ends, "word")
+    once = collate(pairs, ends, ends, "word")
+    model = trainer.model.eval()
+    with torch.inference_mode():
+        several, single = (
+            model(batch, scheduled([policy("wait-k:2")] * batch.size, batch)) for batch in (repeated, once)
+        )
+    for row in range(len(several)):
+        torch.testing.assert_close(several[row], single[row // 3], atol=1e-5, rtol=1e-5)
+
+
+def test_an_update_makes_nearer_tries_likelier(trainer, copy_run, tmp_path):
+    more = ("train.references=0", "train.rate=1e-4", "train.warmup=0")
+    own = begun(copy_run, tmp_path, trainer.prepared, *more)
+    batch = some_batch(trainer.prepared)
+    own.position.step = 1
+    tries = own._tries([batch], [own.world.seed(f"{own.settings.seed} 1 0")])[0]
+
+    def objective() -> float:
+        own.model.eval()
+        with torch.inference_mode():
+            return float(loss_of(own.model, *tries.learnt[:2], 0.0, tries.learnt[2]).smoothed)
+
+    before = objective()
+    assert own.update([batch]).nearness == tries.nearness
+    assert objective() < before
+
+
+def test_nearer_tries_have_higher_weights(trainer):
+    references = {tuple(source): target for source, target in some_batch(trainer.prepared).pairs()}
+    batch, _, weights = tries_of(trainer, "4").learnt
+    by_source: dict[tuple, list] = {}
+    for (source, said), weight in zip(batch.pairs(), weights.tolist(), strict=True):
+        near = trainer.practice.nearness(said, references[tuple(source)])
+        by_source.setdefault(tuple(source), []).append((near, weight))
+    for found in by_source.values():
+        assert sorted(found) == sorted(found, key=lambda one: one[::-1])
+    assert any(len(set(found)) > 1 for found in by_source.values())
+
+
+def test_who_has_lost_the_thread_is_not_followed(trainer, monkeypatch):
+    monkeypatch.setattr(practice, "lost_the_thread", lambda said, reference: True)
+    assert tries_of(trainer, "6").learnt is None
+    monkeypatch.undo()
+    assert practice.lost_the_thread(np.zeros(100), np.zeros(20))
+    assert not practice.lost_the_thread(np.zeros(30), np.zeros(20))
+
+
+def test_nearness_is_one_for_the_reference_and_less_for_less(trainer):
+    nearness = trainer.practice.nearness
+    _, target = trainer.prepared.train[0]
+    assert nearness(target, target) == pytest.approx(1)
+    assert nearness(target[: len(target) // 2], target) < 0.9
+    assert nearness(target[:0], target) == 0
+
+
+def test_two_threads_come_to_the_same_bits_each_time(trainer, copy_run, tmp_path):
+    """Each has sentences of its own; the weights that both translate with are those before the update."""
+    found = []
+    for _ in range(2):
+        two = begun(copy_run, tmp_path, trainer.prepared, "train.threads=2", "model.dropout=0.2")
+        assert two.shares.count == 2
+        for step in (1, 2):
+            two.position.step = step
+            assert two.update(two.batches(trainer.prepared.train, np.arange(20))).sentences == 20
+        found.append(torch.cat([parameter.detach().flatten() for parameter in two.model.parameters()]))
+    assert found[0].equal(found[1])
+
+
+def test_a_model_learns_from_nothing_but_its_own_tries(tmp_path, toy_config):
+    """The references do not count at all; they only say which tries came nearer."""
+    # Muddled enough to have something to gain: of a copy that is right or wrong as a whole there is nothing to compare.
+    short = ("--set", "train.steps=46", "--set", "train.threads=1")
+    young = stacl("train", toy_config, "--out", tmp_path / "young", *short)
+    assert young.returncode == 0, young.stderr
+    options = {
+        "model.start": tmp_path / "young",
+        "train.samples": 6,
+        "train.references": 0,
+        "train.budget": 512,
+        "train.rate": 1e-3,
+        "train.warmup": 0,
+        "train.schedule": "constant",
+        "train.steps": 60,
+        "train.validate_every": 20,
+        "train.average": 1,
+        "train.threads": 1,
+    }
+    chosen = [part for item in options.items() for part in ("--set", "=".join(map(str, item)))]
+    done = stacl("train", toy_config, "--out", tmp_path / "practised", *chosen)
+    assert done.returncode == 0, done.stderr
+    assert "nearness" in done.stderr
+    logs = [(tmp_path / run / "log.jsonl").read_text().splitlines() for run in ("young", "practised")]
+    before, *after = (json.loads(line) for line in (logs[0][-1], *logs[1]))
+    assert 5 < before["bleu"] < 80  # there is something to gain
+    assert after[-1]["bleu"] > before["bleu"] + 5
+    assert after[-1]["nearness"] > after[0]["nearness"]
+
+
+def test_practice_resumes_to_the_same_weights(tmp_path, toy_config):
+    run = changes(
+        policy="wait-k:1-4",
+        model__dropout=0.1,
+        train__samples=3,
+        train__budget=256,
+        train__schedule="constant",
+        train__warmup=0,
+        train__validate_every=4,
+        train__save_every=2,
+        train__bleu_lines=0,
+    )
+    for folder, steps in (("whole", 8), ("parted", 4)):
+        done = stacl("train", toy_config, "--out", tmp_path / folder, *run, "--set", f"train.steps={steps}")
+        assert done.returncode == 0, done.stderr
+    done = stacl("train", "--resume", "--out", tmp_path / "parted", "--set", "train.steps=8")
+    assert done.returncode == 0, done.stderr
+    assert "choose by BLEU" in done.stderr
+    whole, parted = (
+        load_tensors(tmp_path / folder / "checkpoints" / "00000008" / "weights.safetensors")
+        for folder in ("whole", "parted")
+    )
+    assert whole.keys() == parted.keys()
+    assert all(whole[name].equal(parted[name]) for name in whole)
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ("train.samples=1", "compared with one another"),
+        ("train.samples=-1", "train.samples must be from 0"),
+        ("train.temperature=0", "train.temperature must be from 0.01"),
+        ("train.references=-0.1", "train.references must be from 0"),
+    ],
+)
+def test_mistakes_are_named(toy_config, change, said):
+    with pytest.raises(UserError, match=said):
+        config.load(toy_config, ["train.samples=4", change])
