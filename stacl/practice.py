@@ -101,8 +101,8 @@ def scale(spread: float, sentences: int) -> float:
     """What the weights of an update are multiplied with, so that it does not matter how far apart the tries are, unless
     they hardly differ: then there is little to learn.
 
-    >>> scale(0.36, 4), scale(0.0, 4)
-    (3.333..., 100.0)
+    >>> scale(0.16, 4), scale(0.0, 4)
+    (5.0, 100.0)
     """
     return 1 / max(LEAST_SPREAD, math.sqrt(spread / sentences))
 

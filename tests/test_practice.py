@@ -207,7 +207,6 @@ def test_a_model_learns_from_nothing_but_its_own_tries(tmp_path, toy_config):
     chosen = [part for item in options.items() for part in ("--set", "=".join(map(str, item)))]
     done = stacl("train", toy_config, "--out", tmp_path / "practised", *chosen)
     assert done.returncode == 0, done.stderr
-    assert "nearness" in done.stderr
     logs = [(tmp_path / run / "log.jsonl").read_text().splitlines() for run in ("young", "practised")]
     before, *after = (json.loads(line) for line in (logs[0][-1], *logs[1]))
     assert 5 < before["bleu"] < 80  # there is something to gain
