@@ -10,6 +10,7 @@ import pytest
 from stacl import plugins
 from stacl.corpora import _toy
 from stacl.corpora.base import ROOT_VARIABLE, Concatenation, Corpus, FolderCorpus, corpus
+from stacl.corpora.ding import Ding
 from stacl.corpora.files import Files
 from stacl.corpora.mixed_deen import MixedDeen
 from stacl.errors import UserError
@@ -104,6 +105,8 @@ def test_real_rows(name: str, tmp_path: Path) -> None:
     kind = plugins.find("corpora", name, Corpus)
     root = shared_data() if issubclass(kind, FolderCorpus) else tmp_path
     found = make(name, root)
+    if isinstance(found, Ding) and not found.root.is_dir():
+        pytest.skip("the dictionary is not among the shared data; its own tests write one")
     for split, role in found.splits.items():
         rows = list(itertools.islice(found.open_references(split), 200))
         assert rows == list(itertools.islice(found.open_references(split), 200))

@@ -1,0 +1,81 @@
+"""A dictionary becomes pairs that one could say: no grammar, no remarks, no unfinished choices."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from stacl.corpora.base import corpus
+from stacl.errors import UserError
+
+ENTRIES = """# Version :: devel 2023-01-30
+Lohnkosten {pl} [econ.] | Die Kosten sind um 9% gestiegen. :: wage cost; labour costs [Br.] | The cost is up by 9%.
+etw. vorstellen; präsentieren {vt} | vorgestellt; präsentiert :: to present sth.; to show | presented
+sich jdm. vorstellen {vr} :: to introduce oneself to sb.
+Sommerzeit {f} [adm.] /SZ/ :: daylight saving time /DST/
+Nebelkrähe {f} [ornith.] | die gemeine Nebelkrähe :: hooded crow | the common hooded crow
+Giga… (Vorsilbe) | in/aus dem Saarland | usw. | alles :: giga | in the Saarland | etc. | (everything)
+Das ist mir (ganz) egal . | Ja, klar! | Wirklich? :: I don’t care; Who cares? | Sure! | Really?
+jdn./etw. im Auge haben :: to have sb./sth. in mind
+ein Eintrag ohne Gegenstück
+ein Teil | zwei Teile :: one part
+"""
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    (tmp_path / "ding").mkdir()
+    (tmp_path / "ding" / "train.txt").write_text(ENTRIES, encoding="utf-8")
+    return tmp_path
+
+
+def pairs(root: Path, spec: str, source: str = "de") -> list[tuple[str, str]]:
+    return list(corpus(spec, source, root=root).open("train"))
+
+
+def test_sentences(root: Path) -> None:
+    assert pairs(root, "ding:domains=sentences") == [("Die Kosten sind um 9% gestiegen.", "The cost is up by 9%.")]
+
+
+def test_each_way_to_say_it_gets_the_first_of_the_other_side(root: Path) -> None:
+    assert pairs(root, "ding:domains=words") == [
+        ("Lohnkosten", "wage cost"),
+        ("präsentieren", "to present something"),
+        ("vorgestellt", "presented"),
+        ("präsentiert", "presented"),
+        ("Sommerzeit", "daylight saving time"),
+        ("Ja, klar!", "Sure!"),
+        ("Wirklich?", "Really?"),
+    ]
+    assert ("labour costs", "Lohnkosten") in pairs(root, "ding", "en")
+    assert ("to show", "etwas vorstellen") in pairs(root, "ding", "en")
+
+
+def test_abbreviations_are_spelt_out(root: Path) -> None:
+    found = pairs(root, "ding:domains=phrases")
+    assert ("sich jemandem vorstellen", "to introduce oneself to someone") in found
+    assert ("jemanden im Auge haben", "to have someone in mind") in found
+    assert ("Das ist mir egal.", "I don't care") in found
+
+
+def test_what_few_people_say_stands_apart(root: Path) -> None:
+    assert pairs(root, "ding:domains=terms") == [
+        ("Nebelkrähe", "hooded crow"),
+        ("die gemeine Nebelkrähe", "the common hooded crow"),
+    ]
+    rest = pairs(root, "ding:exclude=terms")
+    assert not any("Nebelkrähe" in source for source, _ in rest)
+    assert len(rest) + 2 == len(pairs(root, "ding"))
+
+
+def test_nothing_unsayable_and_nothing_without_its_other_side(root: Path) -> None:
+    found = pairs(root, "ding") + pairs(root, "ding", "en")
+    assert not any(set("/{}[]()<>|…’") & set(source + target) for source, target in found)
+    assert not {"alles", "usw.", "zwei Teile"} & {source for source, _ in found}
+    assert ("ein Teil", "one part") in found
+
+
+def test_an_unknown_domain_is_told(root: Path) -> None:
+    with pytest.raises(UserError, match="did you mean sentences"):
+        corpus("ding:domains=sentence", root=root)
