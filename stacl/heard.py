@@ -3,7 +3,7 @@
 A smiley, an address, a name in letters of another alphabet or an endless row of signs is said as it was heard: a model
 has hardly seen any, and loses the sentence over it. Marks before the first word wait for that word, and if none comes
 they, too, are said as they were heard: a model that is given nothing but "..." invents a sentence. Who SHOUTS is heard
-as if he did not.
+as if he did not, and <i>italics</i> as if they were none: nobody knows which word of the translation they belong to.
 """
 
 from __future__ import annotations
@@ -25,6 +25,9 @@ _ADDRESS = re.compile(
     re.IGNORECASE,
 )
 _TIME_OR_KEY = re.compile(r"\d{1,2}:\d\d:\d\d([.,]\d+)?|--?>|([0-9#*]\ufe0f?\u20e3)+")  # of subtitles; 1\ufe0f\u20e3
+_TAG = re.compile(
+    r"</?(?:[bipsu]|em|strong|br|font|span|small|big|mark|code|sub|sup) ?/?>", re.IGNORECASE
+)  # of pages and subtitles
 _LIKE_WORDS = {"IT", "US", "WHO"}  # abbreviations
 _PICTURES = ("So", "Sk", "Cf", "Mn", "Me")  # and what joins and colours them
 _BULLETS = "•‣·◦⁃*-–—"
@@ -45,6 +48,9 @@ class Heard:
         """Hear one more; what the model gets of it, which may be nothing."""
         self.words.append(word)
         number = len(self.words)
+        word = _TAG.sub("", word)
+        if not word:
+            return ""
         if self._is_copied(word):
             self._copies.append((number, word))
             return ""

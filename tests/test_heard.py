@@ -21,6 +21,7 @@ from stacl.languages import language
         ("00:00:01,000 --> 00:00:03,500", ""),
         ("1\ufe0f\u20e3 Ein Mann um 12:30", "Ein Mann um 12:30"),
         ("- Ein Mann - und -", "Ein Mann - und -"),
+        ("<i>Ein</i> Mann<br/> <b> geht </B> <EM>weg.</EM> a<b", "Ein Mann geht weg. a<b"),
     ],
 )
 def test_no_model_is_asked_about_what_none_knows(text, given):
@@ -58,6 +59,28 @@ def test_what_comes_last_is_said_last(text):
     assert session.trace.delays[-1] == len(text.split())
     (batched,) = translator.translate_lines([text], "wait-k:1")
     assert (batched.target, batched.delays) == (session.trace.target, session.trace.delays)
+
+
+@pytest.mark.parametrize(
+    ("model", "text"), [("de-en", "Das <b> ist <i>sehr</i> gut. </b>"), ("zh-en", "这是<i>很好</i>的。")]
+)
+def test_what_is_set_in_italics_is_translated_as_if_it_were_not(model, text):
+    translator = stacl.load(model)
+    plain = text
+    for tag in ("<b> ", " </b>", "<i>", "</i>"):
+        plain = plain.replace(tag, "")
+    with_tags, without = translator.translate_lines([text, plain], "wait-k:3")
+    assert with_tags.target == without.target
+    session = translator.stream("wait-k:3")
+    for word in translator.source_language.split(text):
+        session.read(word)
+    session.close()
+    assert (session.trace.target, session.trace.delays) == (with_tags.target, with_tags.delays)
+
+
+def test_nothing_but_a_tag_is_said_as_it_was_heard():
+    (said,) = stacl.load("de-en").translate_lines(["<br>"], "wait-k:3")
+    assert said.target == ("<br>",)
 
 
 def test_a_sentence_is_no_list_of_sentences():
