@@ -17,7 +17,7 @@ from collections.abc import Iterator
 from typing import ClassVar
 
 from stacl.corpora import _aligned
-from stacl.corpora.base import FolderCorpus
+from stacl.corpora.base import AnyPath, FolderCorpus
 
 # Grammar, subject, remark, other spelling, abbreviation.
 _REMARK = re.compile(r"\{[^}]*\}|\[[^]]*\]|\([^)]*\)|<[^>]*>|(?<!\S)/[^/]+/(?!\S)")
@@ -34,6 +34,7 @@ _SPECIALIST = re.compile(
     r"|print|veraltet|selten|alt|altertümlich)\]"
 )
 _SENTENCE_WORDS = 3
+_MARKS = ".,;:!?\"'()„“”»«"
 
 
 class Ding(FolderCorpus):
@@ -46,10 +47,28 @@ class Ding(FolderCorpus):
     domain_licences: ClassVar = dict.fromkeys(("sentences", "phrases", "words", "terms"), licence)
     checksums: ClassVar = {"train.txt": "34052c6021d09eadfee7a893a789204265954df70fe9c36d38fa00058d79d326"}
 
+    def __init__(
+        self,
+        source: str | None = None,
+        target: str | None = None,
+        root: AnyPath | None = None,
+        domains: str = "",
+        exclude: str = "",
+        among: str = "",
+    ) -> None:
+        """`among` names a text below the root, such as deen-large/train.de: no entry whose source has a word that does
+        not stand there. A dictionary has more words than anybody says, and a model remembers only so many.
+        """
+        super().__init__(source, target, root, domains, exclude)
+        self._among = among
+
     def rows(self, split: str) -> Iterator[tuple[str, tuple[str, ...]]]:
         """Each way to say something in the source, with the first way to say it in the target."""
         lines = _aligned.rows(list(self.files()))
-        return ((source, (target,)) for (line,) in lines for source, target in self._pairs(line))
+        text = _aligned.rows([self.root.parent / self._among]) if self._among else ()
+        known = {word for (line,) in text for word in _words(line)}
+        pairs = (pair for (line,) in lines for pair in self._pairs(line))
+        return ((source, (target,)) for source, target in pairs if not text or known.issuperset(_words(source)))
 
     def _pairs(self, line: str) -> Iterator[tuple[str, str]]:
         german, separator, english = line.partition(" :: ")
@@ -69,6 +88,10 @@ def said(part: str, code: str) -> list[str]:
     part = part.replace("’", "'").replace("./etw.", ".").replace("sb./sth.", "sb.")
     ways = (" ".join(way.split()) for way in _REMARK.sub(" ", part).split(";"))
     return [_spelt_out(way, code) for way in ways if way and not _UNSAYABLE.search(way)]
+
+
+def _words(text: str) -> Iterator[str]:
+    return filter(None, (word.strip(_MARKS) for word in text.split()))
 
 
 def _spelt_out(text: str, code: str) -> str:

@@ -79,3 +79,14 @@ def test_nothing_unsayable_and_nothing_without_its_other_side(root: Path) -> Non
 def test_an_unknown_domain_is_told(root: Path) -> None:
     with pytest.raises(UserError, match="did you mean sentences"):
         corpus("ding:domains=sentence", root=root)
+
+
+def test_only_words_that_a_text_has(root: Path) -> None:
+    (root / "own").mkdir()
+    (root / "own" / "text.de").write_text('Er hat etwas "präsentiert", Sommerzeit.\nSo ist es.\n', encoding="utf-8")
+    assert pairs(root, "ding:among=own/text.de") == [
+        ("präsentiert", "presented"),
+        ("Sommerzeit", "daylight saving time"),
+    ]
+    with pytest.raises(UserError, match="no such file"):
+        pairs(root, "ding:among=own/text.en")
