@@ -15,7 +15,7 @@ from bisect import bisect_right
 from collections import deque
 
 from stacl.languages import Language, is_han
-from stacl.segment import has_text
+from stacl.segment import has_text, without_tags
 from stacl.text import Subwords
 
 _LONGEST = 32  # pieces: no word of a language has more
@@ -25,9 +25,6 @@ _ADDRESS = re.compile(
     re.IGNORECASE,
 )
 _TIME_OR_KEY = re.compile(r"\d{1,2}:\d\d:\d\d([.,]\d+)?|--?>|([0-9#*]\ufe0f?\u20e3)+")  # of subtitles; 1\ufe0f\u20e3
-_TAG = re.compile(
-    r"</?(?:[bipsu]|em|strong|br|font|span|small|big|mark|code|sub|sup) ?/?>", re.IGNORECASE
-)  # of pages and subtitles
 _LIKE_WORDS = {"IT", "US", "WHO"}  # abbreviations
 _PICTURES = ("So", "Sk", "Cf", "Mn", "Me")  # and what joins and colours them
 _BULLETS = "•‣·◦⁃*-–—"
@@ -48,7 +45,7 @@ class Heard:
         """Hear one more; what the model gets of it, which may be nothing."""
         self.words.append(word)
         number = len(self.words)
-        word = _TAG.sub("", word)
+        word = without_tags(word)
         if not word:
             return ""
         if self._is_copied(word):

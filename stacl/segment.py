@@ -58,6 +58,7 @@ SENTENCE_END = SentenceEnd.SENTENCE_END
 Item = str | SentenceEnd
 
 _OPENING = "\"'“„‘‚«»‹›([{「『《（〈【"
+_TAG = re.compile(r"</?(?:[bipsu]|em|strong|br|font|span|small|big|mark|code|sub|sup) ?/?>", re.IGNORECASE)
 _CLOSING = "\"'”’»«›‹)]}」』》）〉】"
 _GERMAN_CLOSING = _CLOSING + "“‘"  # which open a quote elsewhere
 _END_MARKS = ".!?。！？؟।…｡"
@@ -135,18 +136,22 @@ class Segmenter:
         """The word, with the end of a sentence before it, after it, both or neither."""
         if word == self._end_mark:
             return self.end()
-        before = self._ends_before(word)
+        seen = without_tags(word)
+        if not seen:  # it answers no question, but no sentence is endless
+            self._length += 1
+            return [word, *(self.end() if self._length >= self._hard else [])]
+        before = self._ends_before(seen)
         if before:
             self._begin()
-        belated = self._doubt == "quote" and not word.strip(self._closing)
+        belated = self._doubt == "quote" and not seen.strip(self._closing)
         self._doubt = ""
         self._length += 1
-        self._has_text = self._has_text or has_text(word)
-        self._follow_quotes(word)
+        self._has_text = self._has_text or has_text(seen)
+        self._follow_quotes(seen)
         if belated and self._quotes:
             self._doubt = "quote"  # of a quotation inside another the outer one may end here too
             belated = False
-        after = belated or self._ends_after(word)
+        after = belated or self._ends_after(seen)
         if after:
             self._begin()
         return [*([SENTENCE_END] if before else []), word, *([SENTENCE_END] if after else [])]
@@ -233,6 +238,15 @@ class Segmenter:
         if self._since_quote > self._hard:
             self._quotes.clear()
         del self._quotes[:-8]  # a stream that only opens must not fill the memory
+
+
+def without_tags(word: str) -> str:
+    """Without the tags of pages and subtitles, which may be all of it.
+
+    >>> without_tags("<i>gut.</i>"), without_tags("<br/>"), without_tags("a<b")
+    ('gut.', '', 'a<b')
+    """
+    return _TAG.sub("", word) if "<" in word else word
 
 
 def has_text(word: str) -> bool:

@@ -34,6 +34,7 @@ def cut(code: str, text: str, **options: int | str) -> str:
 
 GERMAN = [
     "Er kam spät. | Wir gingen.",
+    "<i>Er kam spät.</i> | <b> Wir gingen.</b> | Äpfel usw. </i> | Die Liste ist lang.",
     "Das gilt z. B. für Hunde. | Katzen nicht.",
     "Das gilt z.B. für Hunde, d. h. für alle. | Gut.",
     "Dr. Meier und Prof. Dr. Schulz kommen bzw. gehen. | Ende.",
@@ -286,3 +287,7 @@ def test_an_end_ends_the_open_word_too(segment):
     source = Source(language("de"), segment)
     for text in ("Ein Mann schläft", "Der Hund bellt"):
         assert source.feed(text) + source.end() == [*text.split(), SENTENCE_END]
+
+
+def test_nothing_but_tags_is_cut_too() -> None:
+    assert cut("de", "<br> " * 7, max_words=5) == "<br> <br> <br> <br> <br> | <br> <br>"

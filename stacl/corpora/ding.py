@@ -18,6 +18,7 @@ from typing import ClassVar
 
 from stacl.corpora import _aligned
 from stacl.corpora.base import AnyPath, FolderCorpus
+from stacl.errors import UserError
 
 # Grammar, subject, remark, other spelling, abbreviation.
 _REMARK = re.compile(r"\{[^}]*\}|\[[^]]*\]|\([^)]*\)|<[^>]*>|(?<!\S)/[^/]+/(?!\S)")
@@ -67,8 +68,19 @@ class Ding(FolderCorpus):
         lines = _aligned.rows(list(self.files()))
         text = _aligned.rows([self.root.parent / self._among]) if self._among else ()
         known = {word for (line,) in text for word in _words(line)}
-        pairs = (pair for (line,) in lines for pair in self._pairs(line))
-        return ((source, (target,)) for source, target in pairs if not text or known.issuperset(_words(source)))
+        return self._found(lines, known if self._among else None)
+
+    def _found(self, lines: Iterator[tuple[str, ...]], known: set[str] | None) -> Iterator[tuple[str, tuple[str, ...]]]:
+        empty = True
+        for (line,) in lines:
+            for source, target in self._pairs(line):
+                if known is None or known.issuperset(_words(source)):
+                    empty = False
+                    yield source, (target,)
+        if empty:
+            raise UserError(
+                f"{next(iter(self.files()))}: no entry of the wanted kind; expected lines as GERMAN :: ENGLISH"
+            )
 
     def _pairs(self, line: str) -> Iterator[tuple[str, str]]:
         german, separator, english = line.partition(" :: ")

@@ -81,6 +81,12 @@ def test_an_unknown_domain_is_told(root: Path) -> None:
         corpus("ding:domains=sentence", root=root)
 
 
+def test_a_file_without_entries_is_told(root: Path) -> None:
+    (root / "ding" / "train.txt").write_text("kein Eintrag\n", encoding="utf-8")
+    with pytest.raises(UserError, match="no entry of the wanted kind; expected lines as GERMAN :: ENGLISH"):
+        pairs(root, "ding")
+
+
 def test_only_words_that_a_text_has(root: Path) -> None:
     (root / "own").mkdir()
     (root / "own" / "text.de").write_text('Er hat etwas "präsentiert", Sommerzeit.\nSo ist es.\n', encoding="utf-8")
