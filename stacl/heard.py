@@ -15,7 +15,8 @@ from bisect import bisect_right
 from collections import deque
 
 from stacl.languages import Language, is_han
-from stacl.segment import has_text, without_tags
+from stacl.segment import has_text
+from stacl.tags import without_tags
 from stacl.text import Subwords
 
 _LONGEST = 32  # pieces: no word of a language has more
@@ -39,13 +40,14 @@ class Heard:
         self._given: list[int] = []  # numbers, from 1, of the words that the model gets
         self._first = 0  # the number of the first of them that has a letter or digit
         self._shouted = False  # the word before was in capitals
+        self._tag = ""  # has begun and goes on in the next word
         self._copies: deque[tuple[int, str]] = deque()  # numbers and words that are said as they are, and were not yet
 
     def add(self, word: str) -> str:
         """Hear one more; what the model gets of it, which may be nothing."""
         self.words.append(word)
         number = len(self.words)
-        word = without_tags(word)
+        word, self._tag = without_tags(word, self._tag)
         if not word:
             return ""
         if self._is_copied(word):

@@ -46,6 +46,7 @@ from enum import Enum
 
 from stacl.errors import UserError
 from stacl.languages import Language
+from stacl.tags import without_tags
 
 
 class SentenceEnd(Enum):
@@ -58,7 +59,6 @@ SENTENCE_END = SentenceEnd.SENTENCE_END
 Item = str | SentenceEnd
 
 _OPENING = "\"'“„‘‚«»‹›([{「『《（〈【"
-_TAG = re.compile(r"</?(?:[bipsu]|em|strong|br|font|span|small|big|mark|code|sub|sup) ?/?>", re.IGNORECASE)
 _CLOSING = "\"'”’»«›‹)]}」』》）〉】"
 _GERMAN_CLOSING = _CLOSING + "“‘"  # which open a quote elsewhere
 _END_MARKS = ".!?。！？؟।…｡"
@@ -131,12 +131,13 @@ class Segmenter:
         self._doubt = ""  # what the next word is asked for: "" (nothing), "capital", "starter", "number" or "quote"
         self._quotes: list[str] = []
         self._since_quote = 0
+        self._tag = ""  # has begun and goes on in the next word
 
     def feed(self, word: str) -> list[Item]:
         """The word, with the end of a sentence before it, after it, both or neither."""
         if word == self._end_mark:
             return self.end()
-        seen = without_tags(word)
+        seen, self._tag = without_tags(word, self._tag)
         if not seen:  # it answers no question, but no sentence is endless
             self._length += 1
             return [word, *(self.end() if self._length >= self._hard else [])]
@@ -238,15 +239,6 @@ class Segmenter:
         if self._since_quote > self._hard:
             self._quotes.clear()
         del self._quotes[:-8]  # a stream that only opens must not fill the memory
-
-
-def without_tags(word: str) -> str:
-    """Without the tags of pages and subtitles, which may be all of it.
-
-    >>> without_tags("<i>gut.</i>"), without_tags("<br/>"), without_tags("a<b")
-    ('gut.', '', 'a<b')
-    """
-    return _TAG.sub("", word) if "<" in word else word
 
 
 def has_text(word: str) -> bool:

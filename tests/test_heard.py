@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 import stacl
@@ -62,13 +64,17 @@ def test_what_comes_last_is_said_last(text):
 
 
 @pytest.mark.parametrize(
-    ("model", "text"), [("de-en", "Das <b> ist <i>sehr</i> gut. </b>"), ("zh-en", "这是<i>很好</i>的。")]
+    ("model", "text"),
+    [
+        ("de-en", "Das <b> ist <i>sehr</i> gut. </b>"),
+        ("de-en", '<font size=4 color="#ff0000">Das</font> <a title="Ja. Nein?" href=\'https://a.de/b\'>ist gut.</a>'),
+        ("zh-en", "这是<i>很好</i>的。"),
+        ("zh-en", '<font color="red">这是很好的。</font>'),
+    ],
 )
 def test_what_is_set_in_italics_is_translated_as_if_it_were_not(model, text):
     translator = stacl.load(model)
-    plain = text
-    for tag in ("<b> ", " </b>", "<i>", "</i>"):
-        plain = plain.replace(tag, "")
+    plain = re.sub("<[^<>]*>", "", text)
     with_tags, without = translator.translate_lines([text, plain], "wait-k:3")
     assert with_tags.target == without.target
     session = translator.stream("wait-k:3")

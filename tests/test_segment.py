@@ -291,3 +291,17 @@ def test_an_end_ends_the_open_word_too(segment):
 
 def test_nothing_but_tags_is_cut_too() -> None:
     assert cut("de", "<br> " * 7, max_words=5) == "<br> <br> <br> <br> <br> | <br> <br>"
+
+
+def test_what_stands_in_a_tag_ends_nothing() -> None:
+    assert cut("de", 'Das <a title="Ja. Nein? Nie." href=x>ist</a> gut.</p> Wirklich.') == (
+        'Das <a title="Ja. Nein? Nie." href=x>ist</a> gut.</p> | Wirklich.'
+    )
+
+
+def test_what_only_looked_like_a_tag_is_over_with_the_next_word() -> None:
+    assert cut("de", "Es ist 3 <a. Und dann <p gut. Nein.") == "Es ist 3 <a. | Und dann <p gut. | Nein."
+
+
+def test_an_open_quote_in_a_tag_swallows_no_stream() -> None:
+    assert "gut. | Ende." in cut("de", '<a title="' + "Das ist gut. " * 200 + "Ende.")
