@@ -147,6 +147,24 @@ def test_a_killed_process_ends_the_training_which_resumes(tmp_path, toy_config):
 
 
 @pytest.mark.slow
+def test_two_processes_practise_together_and_resume(tmp_path, toy_config):
+    """Each draws translations of its own sentences; what they were worth is known to both, and again after a break."""
+    practice = {"train__samples": 2, "train__validate_every": 3, "train__save_every": 3}
+    for folder, steps in (("whole", 6), ("broken", 3)):
+        done = torchrun("train", toy_config, "--out", tmp_path / folder, *options(train__steps=steps, **practice))
+        assert done.returncode == 0, done.stderr
+    done = torchrun("train", "--resume", "--out", tmp_path / "broken", *options(train__steps=6, **practice))
+    assert done.returncode == 0, done.stderr
+    whole, broken = log(tmp_path / "whole"), log(tmp_path / "broken")
+    assert [line["step"] for line in whole] == [3, 6]
+    for here, there in zip(whole, broken, strict=True):
+        assert 0 < here["nearness"] < 1
+        assert here["nearness"] == there["nearness"]
+    ours, theirs = weights(tmp_path / "whole"), weights(tmp_path / "broken")
+    assert all(torch.equal(ours[name], theirs[name]) for name in ours)
+
+
+@pytest.mark.slow
 def test_a_process_that_does_not_answer_is_given_up(tmp_path, toy_config):
     """Stopped, not dead: only the clock can tell."""
     run = tmp_path / "run"
