@@ -147,21 +147,15 @@ def test_a_killed_process_ends_the_training_which_resumes(tmp_path, toy_config):
 
 
 @pytest.mark.slow
-def test_two_processes_practise_together_and_resume(tmp_path, toy_config):
-    """Each draws translations of its own sentences; what they were worth is known to both, and again after a break."""
-    practice = {"train__samples": 2, "train__validate_every": 3, "train__save_every": 3}
-    for folder, steps in (("whole", 6), ("broken", 3)):
-        done = torchrun("train", toy_config, "--out", tmp_path / folder, *options(train__steps=steps, **practice))
-        assert done.returncode == 0, done.stderr
-    done = torchrun("train", "--resume", "--out", tmp_path / "broken", *options(train__steps=6, **practice))
+def test_two_processes_practise_together(tmp_path, toy_config):
+    """Each draws translations of its own sentences; the mean of what they were worth is that of all."""
+    practice = options(train__steps=4, train__validate_every=4, train__budget=200, train__samples=2)
+    done = torchrun("train", toy_config, "--out", tmp_path / "run", *practice)
     assert done.returncode == 0, done.stderr
-    whole, broken = log(tmp_path / "whole"), log(tmp_path / "broken")
-    assert [line["step"] for line in whole] == [3, 6]
-    for here, there in zip(whole, broken, strict=True):
-        assert 0 < here["nearness"] < 1
-        assert here["nearness"] == there["nearness"]
-    ours, theirs = weights(tmp_path / "whole"), weights(tmp_path / "broken")
-    assert all(torch.equal(ours[name], theirs[name]) for name in ours)
+    alone = stacl("train", toy_config, "--out", tmp_path / "alone", *practice)
+    assert alone.returncode == 0, alone.stderr
+    (line,), (expected,) = log(tmp_path / "run"), log(tmp_path / "alone")
+    assert line["nearness"] == pytest.approx(expected["nearness"], rel=0.25)  # other draws of the same sentences
 
 
 @pytest.mark.slow
