@@ -8,8 +8,8 @@ _NAME = r"</?(?:[abipsu]|em|strong|br|font|span|div|img|small|big|mark|code|sub|
 _ATTRIBUTE = r"""\s+[\w:-]+=(?:"[^"]*"|'[^']*'|[^\s"'>]+)"""
 _TAG = re.compile(rf"{_NAME}(?:{_ATTRIBUTE})*\s*/?>", re.IGNORECASE)
 # A word ends inside it: after the name, after an attribute, or within what stands in quotes. In a<b nothing begins.
-_BEGUN = re.compile(rf"""(?<!\w){_NAME}(?:{_ATTRIBUTE})*(?:\s+[\w:-]+=(?:"[^"]*|'[^']*))?$""", re.IGNORECASE)
-_LONGEST = 1000  # characters: a quote that is never closed must not swallow a stream
+_BEGUN = re.compile(rf"""(?<!\w){_NAME}(?:{_ATTRIBUTE})*(?:\s+[\w:-]+=(?:"[^"<>]*|'[^'<>]*))?$""", re.IGNORECASE)
+_LONGEST = 300  # characters: a quote that is never closed must not swallow a stream; the next tag ends it, too
 
 
 def without_tags(word: str, begun: str = "") -> tuple[str, str]:

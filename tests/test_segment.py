@@ -305,3 +305,7 @@ def test_what_only_looked_like_a_tag_is_over_with_the_next_word() -> None:
 
 def test_an_open_quote_in_a_tag_swallows_no_stream() -> None:
     assert "gut. | Ende." in cut("de", '<a title="' + "Das ist gut. " * 200 + "Ende.")
+
+
+def test_the_next_tag_ends_an_open_quote() -> None:
+    assert cut("de", '<a title="Ja. <b>Gut.</b> Nein.') == '<a title="Ja. <b>Gut.</b> | Nein.'
