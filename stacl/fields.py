@@ -48,3 +48,10 @@ def strings(name: str, value: Any) -> tuple[str, ...]:
     if not isinstance(value, list) or not set(map(type, value)) <= {str}:
         raise UserError(f"{name} must be a list of strings")
     return tuple(value)
+
+
+def decoded(line: bytes) -> str:
+    try:
+        return line.decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise UserError(f"not UTF-8 (byte {error.start + 1} of the line)") from None

@@ -18,6 +18,8 @@ from stacl.errors import UserError, suggest
 UNITS = ("word", "piece", "char", "ms")
 SPACE_MARK = "▁"  # what SentencePiece writes for a space
 _FIRST_SIGN = "\u2e80"  # from here on: scripts without spaces
+_LONGEST_SOURCE = 2**53  # units, up to where a whole number is a float, too: figures are
+_LONGEST_TIME = 1e9  # seconds, thirty years: more has no figures
 _CLOCK_ERROR = 1e-3  # seconds by which times may be rounded
 
 
@@ -193,8 +195,10 @@ class Trace:
             if name not in found:
                 raise UserError(f"the field {name!r} is missing from the trace")
         values = {name: _FIELDS[name](name, value) for name, value in found.items()}
-        if values.get("revisions") and not values.get("write_times"):
-            values["write_times"] = _times(_shown(values["revisions"]))
+        if values.get("revisions"):
+            shown = _shown(values["revisions"])
+            values["write_times"] = values.get("write_times") or _times(shown)
+            values["target"] = values.get("target") or tuple(word for word, _ in shown)
         return cls(**values)
 
 
@@ -215,6 +219,8 @@ def _times(shown: list[tuple[str, Revision]]) -> tuple[float, ...]:
 def _path_problem(delays: tuple[int, ...], source_length: int) -> str | None:
     if source_length < 0:
         return f"source_length is {source_length}; it counts source units and cannot be negative"
+    if source_length > _LONGEST_SOURCE:
+        return f"source_length is a number of {len(str(source_length))} digits: no source has so many units"
     if not delays or (delays[0] >= 0 and delays[-1] <= source_length and list(delays) == sorted(delays)):
         return None
     last = 0
@@ -242,6 +248,9 @@ def _length_problem(trace: Trace) -> str | None:
 
 
 def _clock_problem(trace: Trace) -> str | None:
+    longest = max((trace.compute_seconds, *trace.read_times[-1:], *trace.write_times[-1:]))
+    if longest > _LONGEST_TIME:
+        return f"{longest:g} seconds are no time that a sentence takes"
     if trace.compute_seconds < 0:
         return f"compute_seconds is {trace.compute_seconds:g}, which cannot be negative"
     for name, times in (("read_times", trace.read_times), ("write_times", trace.write_times)):

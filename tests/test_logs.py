@@ -160,6 +160,14 @@ def test_real_simuleval_reads_ours(tmp_path: Path) -> None:
             _instance("a b", [1, 2]) + _instance("a b", [1, 2]),
             "log:2: index 0 comes after 0: is this the log of two runs",
         ),
+        *(
+            (_instance("a b", [1, 2], index=index) * 2, "log:2: index 7 comes after 7")
+            for index in (7.0, "7")  # as they look after a way through a table
+        ),
+        (_instance("a b", [1, 2], elapsed=[5]), "log:1: elapsed has 1 entries, but there are 2 delays"),
+        ('{"source_length": 1%s, "delays": [1]}\n' % ("0" * 400), "log:1: source_length is a number of 401 digits"),
+        (_instance("a b", [1, 2], source_length=1e300, source=""), "log:1: source_length is a number of 301 digits"),
+        ('{"source_length": 1, "delays": [1], "write_times": [1e308]}\n', "log:1: 1e.308 seconds are no time"),
         (_instance("a b", [1.5, 2]), "log:1: 1.5 is no number of words"),
         (_instance("a b", ["x", 2]), "log:1: delays must be a number, not 'x'"),
     ],

@@ -176,6 +176,9 @@ def test_an_exported_log_carries_what_the_command_was_given(folder: Path, capsys
     given = ("--reference", "ref.en", "--hypothesis", "hyp")
     whole = scored(capsys, "ours.rw", *given, "--export", "whole.log")
     assert scored(capsys, "whole.log")["scores"] == whole["scores"]
+    Path("src").write_text("\n".join(" ".join(trace.source) for trace in TRACES) + "\n", encoding="utf-8")
+    scored(capsys, "ours.rw", "--source", "src", "--export", "heard.jsonl")
+    assert [trace.source for trace in logs.read("heard.jsonl")] == [trace.source for trace in TRACES]
     logs.write([Trace(900, (300, 900), target=("a", "b"), unit="ms")], "speech.jsonl", "trace")
     assert main(["score", "speech.jsonl", "--export", "speech.rw"]) == 2
     assert "a log in milliseconds has no units" in capsys.readouterr().err
@@ -218,6 +221,9 @@ def test_the_clock_of_revisions_is_one(folder: Path, capsys: pytest.CaptureFixtu
     told = Trace(2, (1, 2), target=("a", "b"), read_times=(0.4, 0.8), write_times=(0.5, 0.9))
     logs.write([told], "told.jsonl", "trace")
     assert scores["AL_CA"] == scored(capsys, "told.jsonl")["scores"]["AL_CA"]
+    # The words of the revisions are those that were said in the end.
+    Path("revised.jsonl").write_text(REVISED.replace('"target": ["a", "b"], ', ""))
+    assert [trace.target for trace in logs.read("revised.jsonl")] == [("a", "b")]
 
 
 SPEECH = (
@@ -261,6 +267,10 @@ def test_chinese_references_are_judged_as_chinese(folder: Path, capsys: pytest.C
         found = scored(capsys, *arguments)
         assert found["scores"]["BLEU"] == pytest.approx(100)
         assert "tok:zh" in found["signatures"]["BLEU"]
+    own = [Trace(0, ()), Trace(1, (1,), target=("OK",), reference="OK"), replace(said, reference="我现在很好。")]
+    for first in (own[0], own[1]):
+        logs.write([first, own[2]], "own.jsonl", "trace")
+        assert "tok:zh" in scored(capsys, "own.jsonl")["signatures"]["BLEU"], "the first sentence does not decide"
     assert scored(capsys, "zh.jsonl", "--reference", "ref.zh", "--tokenize", "13a")["scores"]["BLEU"] < 1
     assert "tok:13a" in scored(capsys, "ours.jsonl", "--reference", "ref.en")["signatures"]["BLEU"]
 
@@ -279,6 +289,11 @@ def test_chinese_references_are_judged_as_chinese(folder: Path, capsys: pytest.C
         (["ours.jsonl", "--reference", "ref.en", "--tokenize", "ja-mecab"], "'ja-mecab' does not work here"),
         (["ours.jsonl", "--export", "x.xml"], "the ending says the format"),
         (["ours.jsonl", "--intervals", "-3"], "--intervals takes a number of samples"),
+        (["ours.jsonl", "--intervals", "100000000000"], "--intervals takes a number of samples, at most 100,000"),
+        (["ours.jsonl", "--source", "short.en"], "short.en has 1 lines, but ours.jsonl has 2 sentences"),
+        (["endless.jsonl", "--export", "x.rw"], "sentence 1 has 1,000,000,000,000 source units, too many to write"),
+        (["spaced.jsonl", "--export", "x.log"], "sentence 1 cannot be written as SimulEval does: its 2 target units"),
+        (["empty-word.jsonl", "--export", "x.log"], "its 2 target units are 1 in a line of text"),
         (["ours.rw", "--unit", "char", "--format", "trace"], "ours.rw:1: not valid JSON"),
         (["ours.jsonl", "--baseline", "one.rw"], "ours.jsonl has 2 sentences, one.rw 1: a paired test needs the same"),
         (["ours.jsonl", "--comet", "--reference", "ref.en"], "COMET"),
@@ -311,6 +326,9 @@ def test_mistakes_end_with_2_and_one_line(
     Path("nan.log").write_text('{"prediction": "a", "delays": [NaN], "source_length": 1}\n')
     late = Trace(1, (1,), target=("a",))
     logs.write([late, replace(late, reference="a")], "late.jsonl", "trace")
+    Path("endless.jsonl").write_text('{"source_length": 1000000000000, "delays": [1]}\n')
+    logs.write([Trace(1, (1, 1), target=("a b", "c"))], "spaced.jsonl", "trace")
+    logs.write([Trace(1, (1, 1), target=("", "c"))], "empty-word.jsonl", "trace")
     Path("short.en").write_text("i am well .\n", encoding="utf-8")
     Path("latin1.en").write_bytes("schön\nso\n".encode("latin-1"))
     assert main(["score", *arguments]) == 2

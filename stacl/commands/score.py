@@ -17,7 +17,7 @@ import json
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from itertools import chain, zip_longest
+from itertools import chain, islice, zip_longest
 from pathlib import Path
 from typing import Any
 
@@ -29,7 +29,8 @@ from stacl.metrics.comet import DEFAULT_MODEL
 from stacl.significance import SAMPLES, paired_p_value, paired_quality
 from stacl.trace import UNITS, Trace
 
-_LOOKED_AT = 100  # lines of a reference, to know what language it is
+_LOOKED_AT = 100  # lines of a reference, or sentences of a log, to know what language it is
+_MOST_SAMPLES = 100_000
 EXPORTS = {".rw": "rw", ".txt": "rw", ".jsonl": "trace", ".json": "trace", ".log": "simuleval"}
 
 
@@ -46,7 +47,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         help="reference translations, a file each, a line a sentence",
     )
     add("--hypothesis", metavar="F", help="the translations' text, for a log that holds no words")
-    add("--source", metavar="F", help="the source text, for COMET and a log that holds none")
+    add("--source", metavar="F", help="the source text of a log that holds none, for COMET and --export")
     add(
         "--unit",
         choices=UNITS[:3],
@@ -78,14 +79,14 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    if args.intervals < 0:
-        raise UserError(f"--intervals takes a number of samples, not {args.intervals}")
+    if not 0 <= args.intervals <= _MOST_SAMPLES:
+        raise UserError(f"--intervals takes a number of samples, at most {_MOST_SAMPLES:,}, not {args.intervals}")
     references = {path: logs.read_lines(path) for path in args.reference} or None
     if len(references or ()) < len(args.reference):
         raise UserError("a reference is given twice")
     log = logs.read(args.file, args.format, args.unit)
-    first = next(log, None)
-    log = chain([first] if first else [], log)
+    first = list(islice(log, _LOOKED_AT))
+    log = chain(first, log)
     options: dict[str, Any] = {
         "unit": args.unit,
         "weighted": args.weighted,
@@ -94,8 +95,9 @@ def run(args: argparse.Namespace) -> int:
         "sources": logs.read_lines(args.source) if args.source else None,
     }
     hypotheses = logs.read_lines(args.hypothesis) if args.hypothesis else None
+    sources: Sequence[str] | None = options["sources"]
     table = _SentenceTable() if args.per_sentence else None
-    traces = _exported(log, args.export, references or {}, hypotheses)
+    traces = _exported(log, args.export, references or {}, hypotheses, sources)
     report = measure(
         traces if hypotheses is None else _compared(traces, hypotheses, args.file),
         references,
@@ -105,6 +107,8 @@ def run(args: argparse.Namespace) -> int:
         on_sentence=table.add if table else None,
         **options,
     )
+    if sources is not None and len(sources) != report.sentences:
+        raise UserError(f"{args.source} has {len(sources)} lines, but {args.file} has {report.sentences} sentences")
     _say_if_wordless(report, args.file, " (--hypothesis gives them)")
     found: dict[str, Any] = {"file": args.file} | report.as_dict()
     if args.baseline:
@@ -128,9 +132,10 @@ def run(args: argparse.Namespace) -> int:
     return 0
 
 
-def _tokenizer(references: Mapping[str, Sequence[str]] | None, first: Trace | None) -> str:
+def _tokenizer(references: Mapping[str, Sequence[str]] | None, first: Sequence[Trace]) -> str:
     """What suits the references, which without a file are those of the log: Chinese has no spaces between its words."""
-    lines = next(iter(references.values()), [])[:_LOOKED_AT] if references else [first.reference if first else ""]
+    own = [trace.reference for trace in first]
+    lines = next(iter(references.values()), [])[:_LOOKED_AT] if references else own
     letters = [character for line in lines for character in line if character.isalpha()]
     return "zh" if 2 * sum(map(is_han, letters)) > len(letters) else "13a"
 
@@ -144,7 +149,11 @@ def _say_if_wordless(report: Report, path: str, remedy: str = "") -> None:
 
 
 def _exported(
-    traces: Iterable[Trace], path: str | None, references: Mapping[str, Sequence[str]], hypotheses: Sequence[str] | None
+    traces: Iterable[Trace],
+    path: str | None,
+    references: Mapping[str, Sequence[str]],
+    hypotheses: Sequence[str] | None,
+    sources: Sequence[str] | None,
 ) -> Iterator[Trace]:
     """The same traces, written to a file on their way, with the reference and the words that the command was given."""
     if path is None:
@@ -153,15 +162,22 @@ def _exported(
     format = EXPORTS.get(Path(path).suffix)
     if format is None:
         raise UserError(f"--export {path}: the ending says the format, one of {', '.join(EXPORTS)}")
-    given = zip_longest(traces, next(iter(references.values()), ()), hypotheses or ())
-    whole = (_with_texts(trace, reference, text) for trace, reference, text in given if trace is not None)
+    given = zip_longest(traces, next(iter(references.values()), ()), hypotheses or (), sources or ())
+    whole = (_with_texts(trace, *texts) for trace, *texts in given if trace is not None)
     yield from logs.passed_on(whole, path, format)
 
 
-def _with_texts(trace: Trace, reference: str | None, text: str | None) -> Trace:
-    words = tuple((text or "").split())
-    fits = not trace.target and trace.unit == "word" and len(words) == len(trace.delays)
-    return replace(trace, reference=reference or trace.reference, target=words if fits else trace.target)
+def _with_texts(trace: Trace, reference: str | None, text: str | None, source: str | None) -> Trace:
+    """Words that the trace lacks are taken from the texts, where they are as many."""
+    target, heard = tuple((text or "").split()), tuple((source or "").split())
+    said = not trace.target and trace.unit == "word" and len(target) == len(trace.delays)
+    read = not trace.source and trace.unit == "word" and len(heard) == trace.source_length
+    return replace(
+        trace,
+        reference=reference or trace.reference,
+        target=target if said else trace.target,
+        source=heard if read else trace.source,
+    )
 
 
 def _compared(traces: Iterable[Trace], hypotheses: Sequence[str], path: str) -> Iterator[Trace]:

@@ -1,0 +1,163 @@
+"""SimulEval's instances.log, read and written: one JSON object a sentence, whose unit it does not say."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from itertools import accumulate, chain
+from typing import Any
+
+from stacl import fields
+from stacl.errors import UserError
+from stacl.trace import SPACE_MARK, Trace
+
+_DIGITS = 18  # of a number that is written as text
+
+
+def _of_instance(instance: dict[str, Any], unit: str) -> Trace:
+    prediction = fields.string("prediction", instance["prediction"])
+    delays = fields.numbers("delays", instance["delays"])
+    elapsed = fields.numbers("elapsed", instance.get("elapsed") or [])
+    if elapsed and len(elapsed) != len(delays):
+        raise UserError(f"elapsed has {len(elapsed)} entries, but there are {len(delays)} delays")
+    length = fields.number("source_length", instance["source_length"])
+    if unit != "ms" and (part := next((n for n in (length, *delays) if n % 1), None)):
+        raise UserError(f"{part:g} is no number of {unit}s: a log of speech has fractions in its first line")
+    source = instance.get("source")
+    words = source.split() if isinstance(source, str) else []
+    target = tuple(prediction.split())
+    if unit == "piece":
+        target = fields.strings("prediction_spm", instance.get("prediction_spm"))
+    elif unit == "char" or (unit == "ms" and len(target) < len(delays) == sum(map(len, target))):
+        # A space goes with the character before it: it is no unit, but the text needs it.
+        target = tuple(re.findall(r"\S ?", " ".join(target)))
+    reference = instance.get("reference")
+    return Trace(
+        # A speech log counts milliseconds with fractions; half a millisecond is no latency.
+        source_length=round(length),
+        delays=tuple(round(delay) for delay in delays),
+        source=tuple(words) if len(words) == length else (),
+        target=target,
+        unit=unit,
+        # For text input SimulEval writes zeros: it keeps no clock there. A word is shown after those before it, even
+        # where a system has logged how long each took on its own.
+        write_times=tuple(accumulate((time / 1000 for time in elapsed), max)) if any(elapsed) else (),
+        reference=reference.strip() if isinstance(reference, str) else "",
+    )
+
+
+class Reader:
+    """SimulEval's own reader takes the last of several lines with one index, whatever their order; here they are the
+    sign of a log that was begun twice.
+    """
+
+    def __init__(self) -> None:
+        self._index: int | None = None
+
+    def parse(self, line: bytes, unit: str) -> Trace:
+        instance = _instance(line)
+        index = _index(instance.get("index"))
+        if index is not None:
+            if self._index is not None and index <= self._index:
+                raise UserError(
+                    f"index {index} comes after {self._index}: is this the log of two runs, or out of order? "
+                    "Sort it, one line an index"
+                )
+            self._index = index
+        return _of_instance(instance, unit)
+
+
+def _index(found: Any) -> int | None:
+    """The number of a sentence, also as it looks after a way through a table: 3.0 or "3"."""
+    if isinstance(found, str) and found.isascii() and found.isdecimal():
+        return int(found[:_DIGITS])
+    return int(found) if isinstance(found, int | float) and found % 1 == 0 else None
+
+
+def _instance(line: bytes) -> dict[str, Any]:
+    text = fields.decoded(line)
+    try:
+        found = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise UserError(f"not valid JSON: {error}") from None
+    if not isinstance(found, dict):
+        raise UserError("expected a JSON object, as in SimulEval's instances.log")
+    for field in ("prediction", "delays", "source_length"):
+        if field not in found:
+            raise UserError(f"the field {field!r} is missing; is this SimulEval's instances.log?")
+    return found
+
+
+def unit_of(lines: Iterator[tuple[int, bytes]], name: str) -> tuple[str, Iterator[tuple[int, bytes]]]:
+    """SimulEval does not log its unit: it is the one in which a prediction has as many parts as delays.
+
+    A first line may fit words and characters alike, so lines are looked at until one decides.
+    """
+    seen = []
+    for number, line in lines:
+        seen.append((number, line))
+        try:
+            fitting = _fitting_units(_instance(line))
+        except UserError as error:
+            raise UserError(f"{name}:{number}: {error}") from None
+        if len(fitting) == 1:
+            return fitting[0], chain(seen, lines)
+    return "word", iter(seen)
+
+
+def _fitting_units(instance: dict[str, Any]) -> list[str]:
+    if _is_speech(instance):
+        return ["ms"]
+    if "prediction_spm" in instance:
+        return ["piece"]
+    count = len(fields.numbers("delays", instance["delays"]))
+    words = fields.string("prediction", instance["prediction"]).split()
+    lengths = {"word": len(words), "char": len("".join(words))}
+    fitting = [unit for unit, length in lengths.items() if length == count]
+    if not fitting:
+        raise UserError(f"{count} delays, but the prediction has {len(words)} words")
+    return fitting
+
+
+def _is_speech(instance: dict[str, Any]) -> bool:
+    """Speech has a length with a point, and files for a source, unless the one is only the length of the other: after a
+    way through a table any number has a point.
+    """
+    source, length = instance.get("source"), instance["source_length"]
+    units = source.split() if isinstance(source, str) else source if isinstance(source, list) else None
+    if units is not None and len(units) == length:
+        return False
+    return isinstance(length, float) or isinstance(source, list)
+
+
+def line(number: int, trace: Trace) -> str:
+    """A sentence as SimulEval logs it."""
+    if trace.delays and not trace.target:
+        raise UserError(f"sentence {number + 1} is only a path: SimulEval's format needs its words")
+    pieces = trace.unit == "piece"
+    instance: dict[str, Any] = {
+        "index": number,
+        "prediction": trace.text(),
+        "delays": trace.delays,
+        "elapsed": [1000 * time for time in trace.write_times] or [0] * len(trace.delays),
+        "prediction_length": len(trace.delays),
+        "reference": trace.reference,
+        "source": "".join(trace.source).replace(SPACE_MARK, " ") if pieces else " ".join(trace.source),
+        # SimulEval's own logs of speech have milliseconds with a point, by which they are known
+        "source_length": float(trace.source_length) if trace.unit == "ms" else trace.source_length,
+    }
+    if pieces:
+        instance["prediction_spm"] = trace.target
+    elif (units := _units_in(trace)) != len(trace.delays):
+        raise UserError(
+            f"sentence {number + 1} cannot be written as SimulEval does: its {len(trace.delays)} target units "
+            f"are {units} in a line of text (is one empty, or has it a space?)"
+        )
+    return json.dumps(instance, ensure_ascii=False)
+
+
+def _units_in(trace: Trace) -> int:
+    """Words or characters that a reader finds in the text."""
+    words = trace.text().split()
+    return len("".join(words)) if trace.counts_characters else len(words)
