@@ -72,13 +72,14 @@ class Sentence:
         self._begin = time.perf_counter()
         self._computing = 0.0
 
-    def read(self, word: str) -> Iterator[Written]:
-        """Hear one more source word; the target words that may now be said."""
+    def read(self, word: str, came: float | None = None) -> Iterator[Written]:
+        """Hear one more source word; the target words that may now be said. It `came` now, or then (perf_counter)."""
+        came = time.perf_counter() if came is None else came
         if not self.begun:
-            self._begin = time.perf_counter()  # the clock runs from the first word, not from the silence before it
+            self._begin = came  # the clock runs from the first word, not from the silence before it
             self._state = self.translator.engine.start()
         given = self._source.add(word)
-        self._read_times.append(time.perf_counter() - self._begin)
+        self._read_times.append(came - self._begin)
         if given:
             pieces = list(self.translator.source_pieces.encode_word(given))
             self._word_ends.append(len(pieces) + (self._word_ends[-1] if self._word_ends else 0))

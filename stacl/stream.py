@@ -164,11 +164,14 @@ class Session:
         self._closed = True
         return said
 
-    def hear(self, item: Item) -> Iterator[Written]:
+    def hear(self, item: Item, came: float | None = None) -> Iterator[Written]:
         """Hear a word, or the end of a sentence, of a `Source` that others hear too. Each target word is computed when
-        it is asked for; the iterator must be run to its end before the session is used again."""
+        it is asked for; the iterator must be run to its end before the session is used again.
+
+        The word `came` at this time.perf_counter(), if it had to wait until now.
+        """
         self._check_open()
-        return self._finish() if item is SENTENCE_END else self._sentence.read(item)
+        return self._finish() if item is SENTENCE_END else self._sentence.read(item, came)
 
     def change(self, reading: str | Policy) -> list[Written]:
         """Go on under another policy, from the next word on: the listener moves the latency slider."""

@@ -133,6 +133,9 @@ class Hub:
     async def drain(self) -> None:
         """Take nothing more in, finish what is due, and send everybody home."""
         self.stopping = True
+        for session in list(self.sessions.values()):
+            if session.listener:
+                session.wind_up()
         deadline = time.monotonic() + self.limits.drain_seconds
         while time.monotonic() < deadline and (self.requests or any(not one.at_rest for one in self.connections)):
             await asyncio.sleep(0.02)

@@ -116,7 +116,7 @@ class Tracks:
         yield Event.of("heard", place | {"text": item, "gap": self._language.gap(self._previous, item)})
         self._previous = item
         for track, session in enumerate(self._sessions):
-            yield from self._say(track, session.hear(item), arrived)
+            yield from self._say(track, session.hear(item, arrived), arrived)
             yield Pause.REST  # a word may be a thousand pieces, and others want their turn
 
     def _end(self, arrived: float) -> Iterator[Step]:

@@ -48,6 +48,21 @@ def test_the_shape_of_a_conversation(server):
         assert not client.errors
 
 
+def test_a_word_is_late_from_when_it_came_on(server):
+    """Not from when the server got round to it: whoever comes second to a paste of his own waits for the first part."""
+    with Client(server.live, policies=["wait-k:1"]) as client:
+        client.text("Ein Mann schläft. " * 20)
+        client.text("Ein ")
+        client.text("Hund. ")
+        *pasted, typed = [event for event in client.finish() if event["type"] == "segment"]
+    assert all(segment["read_times"] == [0, 0, 0] for segment in pasted)
+    assert all(segment["latency"].get("AL_CA") is None for segment in pasted), "nobody has spoken"
+    first = [segment["write_times"][0] for segment in pasted]
+    assert first == sorted(first)
+    assert first[-1] > pasted[0]["write_times"][-1], "the last sentence came with the first"
+    assert len(typed["read_times"]) == 2
+
+
 @pytest.mark.parametrize("seed", range(4))
 def test_words_are_those_of_a_session_alone(server, seed):
     rng = random.Random(seed)

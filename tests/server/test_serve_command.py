@@ -76,7 +76,7 @@ def test_it_says_where_it_is_and_what_it_has(model_folder):
 
 
 def test_what_is_due_is_said_before_the_end(model_folder, models):
-    text = " ".join(GERMAN * 8) + " "
+    text = " ".join(GERMAN * 8) + " Zwei kleine Hunde "  # the last sentence is not over
     patient = ("--workers", 1, "--limit", "drain_seconds=60")
     with process(model_folder, *patient) as running, Client(running.live, policies=["wait-k:1"]) as client:
         client.text(text)
@@ -87,7 +87,9 @@ def test_what_is_due_is_said_before_the_end(model_folder, models):
         assert client.errors[-1]["fatal"]
         assert "what was due has been said" in client.errors[-1]["message"]
         assert [event["text"] for event in client.events if event["type"] == "heard"] == text.split()
-        expected = models["de-en"].stream("wait-k:1", segment=True).feed(text)
+        live = models["de-en"].stream("wait-k:1", segment=True)
+        expected = live.feed(text) + live.end()
+        assert client.events[-1]["type"] == "segment"
         assert client.words() == [(word.text, word.delay, word.sentence) for word in expected]
         with pytest.raises(httpx.ConnectError):
             httpx.get(f"{running.url}/health")
