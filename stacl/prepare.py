@@ -49,6 +49,11 @@ def prepare(config: Config, folder: Path, report: Callable[[str], None]) -> Prep
 
 
 def _make(config: Config, folder: Path, report: Callable[[str], None]) -> None:
+    # First what is quickly said to be wrong: the training text takes minutes.
+    start = _start(config)
+    valid = list(_validation_pairs(config))
+    if not valid:
+        raise UserError("the validation set is empty")
     words = _words(folder)
     words.parent.mkdir(parents=True, exist_ok=True)
     with words.open("w", encoding="utf-8") as file:
@@ -56,11 +61,8 @@ def _make(config: Config, folder: Path, report: Callable[[str], None]) -> None:
     if not written:
         raise UserError("the corpus is empty: the filters (data.max_words, data.max_ratio) left no pair to train on")
     if not (folder / "vocabulary" / "source.model").exists():
-        write_atomically(folder / "vocabulary", lambda path: _vocabulary(config, words, path, report))
+        write_atomically(folder / "vocabulary", lambda path: _vocabulary(config, start, words, path, report))
     vocabularies = api.load_vocabularies(folder)
-    valid = list(_validation_pairs(config))
-    if not valid:
-        raise UserError("the validation set is empty")
     text = "".join(f"{source}\t{target}\n" for source, target in valid)
     write_text_atomically(folder / "data" / "valid.tsv", text)
     write_atomically(folder / "data" / "valid", lambda path: _encode(path, _cut(config, valid), vocabularies))
@@ -169,12 +171,19 @@ def _read(words: Path) -> Iterator[Pair]:
             yield source, target
 
 
-def _vocabulary(config: Config, words: Path, folder: Path, report: Callable[[str], None]) -> None:
-    if config.model.start:
-        start = pretrained.find(config.model.start)
-        api.load_vocabularies(start)  # says so if there is none
-        if (start / "vocabulary" / "target.model").exists() == config.text.shared:
-            raise UserError(f"text.shared must be {str(not config.text.shared).lower()}, as in {start}")
+def _start(config: Config) -> Path | None:
+    """The model that this one begins with, if any: that it can be had, and fits."""
+    if not config.model.start:
+        return None
+    start = pretrained.find(config.model.start)
+    api.load_vocabularies(start)  # says so if there is none
+    if (start / "vocabulary" / "target.model").exists() == config.text.shared:
+        raise UserError(f"text.shared must be {str(not config.text.shared).lower()}, as in {start}")
+    return start
+
+
+def _vocabulary(config: Config, start: Path | None, words: Path, folder: Path, report: Callable[[str], None]) -> None:
+    if start:
         other = load_config(start / "config.toml").data
         ours, theirs = (config.data.source, config.data.target), (other.source, other.target)
         if ours == theirs or (config.text.shared and ours == theirs[::-1]):

@@ -67,6 +67,24 @@ def test_wrong_fields(tmp_path, capsys, quick, change, message):
     assert said.startswith("stacl train: ")
 
 
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ('data.valid=["copy/nope"]', "corpus copy has no split 'nope'"),
+        ('data.valid_files=["/nowhere.a", "/nowhere.b"]', "/nowhere.a: no such file"),
+        ("model.start=nosuch", "no model nosuch"),
+        ("train.device=cuda", "no GPU is to be had here"),
+        ('data.unseen=["copy"]', "data.unseen takes NAME/SPLIT"),
+    ],
+)
+def test_what_is_quickly_known_is_said_before_any_work(tmp_path, capsys, quick, change, message):
+    if change.endswith("cuda") and torch.cuda.is_available():
+        pytest.skip("there is a GPU")
+    assert main(["train", *map(str, quick), "--out", str(tmp_path / "run"), "--set", change]) == 2
+    (said,) = capsys.readouterr().err.splitlines()
+    assert message in said
+
+
 def test_files_that_are_missing_misaligned_empty_or_not_text(tmp_path, capsys, quick):
     config = files(tmp_path, "eins\nzwei\n", "one\n")
     assert "lines" in complaint(capsys, "train", config, "--out", tmp_path / "r1")

@@ -63,7 +63,9 @@ def run(args: argparse.Namespace) -> int:
 
 def _train(settings: config.Config, folder: Path, resume: bool, world: World) -> int:
     from stacl.prepare import prepare
-    from stacl.train import Trainer
+    from stacl.train import Trainer, choose_device
+
+    choose_device(settings.train.device, world.local)  # says so if there is none, before any work is done
 
     def say(text: str) -> None:
         if world.first:

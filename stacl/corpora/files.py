@@ -40,7 +40,8 @@ class Files(Corpus):
         self.languages = (language(source).code, language(target).code)
         super().__init__(source, target)
         if path:
-            splits = {"train": (f"{path}.{source}", f"{path}.{target}")}
+            sides = (source, self.source), (target, self.target)
+            splits = {"train": tuple(_ending_in(path, root, *endings) for endings in sides)}
         elif source_file and target_file:
             splits = {"train": (source_file, target_file)}
         if not splits:
@@ -61,6 +62,12 @@ class Files(Corpus):
 
     def rows(self, split: str) -> Iterator[tuple[str, tuple[str, ...]]]:
         return ((row[0], row[1:]) for row in _aligned.rows(self._paths[split]))
+
+
+def _ending_in(path: AnyPath, root: AnyPath | None, *endings: str) -> str:
+    """`path` with a language as it was written, if there is such a file, or with the language's code."""
+    named = [f"{path}.{ending}" for ending in endings]
+    return next((name for name in named if (Path(root or "") / name).exists()), named[-1])
 
 
 def _role(split: str) -> str:

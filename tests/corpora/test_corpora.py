@@ -238,6 +238,12 @@ def test_own_files(tmp_path: Path) -> None:
     )
 
 
+def test_languages_by_name_mean_the_same_files(tmp_path: Path) -> None:
+    write(tmp_path, a_de=b"1\n", a_en=b"2\n", b_German=b"3\n", b_en=b"4\n")
+    assert list(corpus("files:path=a", "German", "English", tmp_path).open()) == [("1", "2")]
+    assert list(corpus("files:path=b", "German", "English", tmp_path).open()) == [("3", "4")]
+
+
 def test_unequal_files_are_named_with_their_counts(tmp_path: Path) -> None:
     write(tmp_path, a_de=b"1\n2\n3\n", a_en=b"1\n")
     with pytest.raises(UserError, match=r"a\.de has 3 lines.*a\.en has 1 lines.*line 2 has no partner"):
