@@ -3,6 +3,9 @@ PYTHON ?= python3
 BIN := .venv/bin
 EXTRAS := train,fast,export,plot,serve,dev
 
+# A process for each core; a file's tests stay together, for they share what they set up.
+TOGETHER := --numprocesses auto --maxprocesses 4 --dist loadfile
+
 INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint requirements.txt --editable
 
 .PHONY: demo test quick check format docs wheel clean
@@ -12,10 +15,10 @@ demo: .venv/.serve
 
 test: .venv/.installed check
 	@$(BIN)/python -m tests.browser
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest $(TOGETHER)
 
 quick: .venv/.installed
-	$(BIN)/python -m pytest -m "not slow"
+	$(BIN)/python -m pytest $(TOGETHER) -m "not slow"
 
 check: .venv/.installed
 	$(BIN)/ruff check .
