@@ -28,7 +28,7 @@ SENTENCES = {
         "Eine Frau in einem gelben Kleid tanzt mit ihren Freunden auf der Straße.",
         "Ein Mann und zwei Kinder, die am Strand mit einem Hund spielen.",
     ],
-    "de-en": ["Ich weiß nicht, ob er morgen kommen wird.", "Er hat mir gestern ein Buch gegeben."],
+    "de-en": ["Ich weiß nicht, ob er morgen kommen wird.", "Kannst du mir morgen bei den Hausaufgaben helfen?"],
     "zh-en": ["两个孩子在花园里踢足球。"],
 }
 
