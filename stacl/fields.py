@@ -51,6 +51,7 @@ def strings(name: str, value: Any) -> tuple[str, ...]:
 
 
 def decoded(line: bytes) -> str:
+    """The text of a line of a file."""
     try:
         return line.decode("utf-8")
     except UnicodeDecodeError as error:

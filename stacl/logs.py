@@ -18,7 +18,7 @@ from itertools import accumulate, chain
 from pathlib import Path
 from typing import IO
 
-from stacl import fields, instances
+from stacl import fields, simuleval_log
 from stacl.errors import UserError, suggest
 from stacl.trace import Trace
 
@@ -44,7 +44,7 @@ def read(path: str | Path, format: str | None = None, unit: str | None = None) -
         lines: Iterator[tuple[int, bytes]] = enumerate(chain([first], stream), 1)
         unit = unit if unit and format == "rw" else "word"
         if format == "simuleval":
-            unit, lines = instances.unit_of(lines, name)
+            unit, lines = simuleval_log.unit_of(lines, name)
         parse = READERS[format]()
         for number, line in lines:
             try:
@@ -165,10 +165,10 @@ def _rw_line(number: int, trace: Trace) -> str:
 READERS: dict[str, Callable[[], Callable[[bytes, str], Trace]]] = {
     "rw": lambda: _parse_rw,
     "trace": lambda: _parse_trace,
-    "simuleval": lambda: instances.Reader().parse,
+    "simuleval": lambda: simuleval_log.Reader().parse,
 }
 WRITERS: dict[str, Callable[[int, Trace], str]] = {
     "rw": _rw_line,
     "trace": lambda number, trace: trace.to_json(),
-    "simuleval": instances.line,
+    "simuleval": simuleval_log.line,
 }

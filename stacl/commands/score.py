@@ -87,15 +87,15 @@ def run(args: argparse.Namespace) -> int:
     log = logs.read(args.file, args.format, args.unit)
     first = list(islice(log, _LOOKED_AT))
     log = chain(first, log)
+    sources = logs.read_lines(args.source) if args.source else None
     options: dict[str, Any] = {
         "unit": args.unit,
         "weighted": args.weighted,
         "tokenize": args.tokenize or _tokenizer(references, first),
         "comet": args.comet,
-        "sources": logs.read_lines(args.source) if args.source else None,
+        "sources": sources,
     }
     hypotheses = logs.read_lines(args.hypothesis) if args.hypothesis else None
-    sources: Sequence[str] | None = options["sources"]
     table = _SentenceTable() if args.per_sentence else None
     traces = _exported(log, args.export, references or {}, hypotheses, sources)
     report = measure(

@@ -37,9 +37,11 @@ def test_the_python_client(server):
     code = block("python")
     assert len([line for line in code.splitlines() if line.strip()]) == 16
     code = code.replace("127.0.0.1:8765", f"127.0.0.1:{server.port}").replace("pace=0.4", "pace=0.0")
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
-    assert done.returncode == 0, done.stderr
-    assert done.stdout == said(server, "Ein Mann schläft auf dem grünen Sofa.")
+    for text in ("Ein Mann schläft auf dem grünen Sofa.", ""):
+        own = code.replace("Ein Mann schläft auf dem grünen Sofa.", text)
+        done = subprocess.run([sys.executable, "-c", own], capture_output=True, text=True, timeout=60)
+        assert done.returncode == 0, done.stderr
+        assert done.stdout == (said(server, text) if text else "")
 
 
 @requires_browser

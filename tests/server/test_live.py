@@ -49,7 +49,7 @@ def test_the_shape_of_a_conversation(server):
 
 
 def test_a_word_is_late_from_when_it_came_on(server):
-    """Not from when the server got round to it: whoever comes second to a paste of his own waits for the first part."""
+    """Not from when the server got round to it: the last sentence of a paste came with the first, and waited."""
     with Client(server.live, policies=["wait-k:1"]) as client:
         client.text("Ein Mann schläft. " * 20)
         client.text("Ein ")

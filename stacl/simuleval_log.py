@@ -12,7 +12,7 @@ from stacl import fields
 from stacl.errors import UserError
 from stacl.trace import SPACE_MARK, Trace
 
-_DIGITS = 18  # of a number that is written as text
+_DIGITS = 18  # of a number that is written as text: what has more is a name
 
 
 def _of_instance(instance: dict[str, Any], unit: str) -> Trace:
@@ -70,8 +70,8 @@ class Reader:
 
 def _index(found: Any) -> int | None:
     """The number of a sentence, also as it looks after a way through a table: 3.0 or "3"."""
-    if isinstance(found, str) and found.isascii() and found.isdecimal():
-        return int(found[:_DIGITS])
+    if isinstance(found, str) and found.isascii() and found.isdecimal() and len(found) <= _DIGITS:
+        return int(found)
     return int(found) if isinstance(found, int | float) and found % 1 == 0 else None
 
 
