@@ -44,6 +44,12 @@ def string(name: str, value: Any) -> str:
     return value
 
 
+def boolean(name: str, value: Any) -> bool:
+    if not isinstance(value, bool):
+        raise UserError(f"{name} must be true or false, not {value!r}")
+    return value
+
+
 def strings(name: str, value: Any) -> tuple[str, ...]:
     if not isinstance(value, list) or not set(map(type, value)) <= {str}:
         raise UserError(f"{name} must be a list of strings")

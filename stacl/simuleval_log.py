@@ -27,9 +27,10 @@ def _of_instance(instance: dict[str, Any], unit: str) -> Trace:
     source = instance.get("source")
     words = source.split() if isinstance(source, str) else []
     target = tuple(prediction.split())
+    signs = unit == "char" or (unit == "ms" and len(target) < len(delays) == sum(map(len, target)))
     if unit == "piece":
         target = fields.strings("prediction_spm", instance.get("prediction_spm"))
-    elif unit == "char" or (unit == "ms" and len(target) < len(delays) == sum(map(len, target))):
+    elif signs:
         # A space goes with the character before it: it is no unit, but the text needs it.
         target = tuple(re.findall(r"\S ?", " ".join(target)))
     reference = instance.get("reference")
@@ -44,6 +45,7 @@ def _of_instance(instance: dict[str, Any], unit: str) -> Trace:
         # where a system has logged how long each took on its own.
         write_times=tuple(accumulate((time / 1000 for time in elapsed), max)) if any(elapsed) else (),
         reference=reference.strip() if isinstance(reference, str) else "",
+        characters=unit == "ms" and signs,
     )
 
 

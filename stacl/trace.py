@@ -58,6 +58,7 @@ class Trace:
     compute_seconds: float = 0.0  # time spent computing, waiting for the speaker not counted
     revisions: tuple[Revision, ...] = ()  # every change of the screen, for a system that takes words back
     reference: str = ""  # a reference translation, where the log carries one
+    characters: bool = False  # of a speech system's log: the target is counted in characters
 
     def __post_init__(self) -> None:
         problem = _path_problem(self.delays, self.source_length)
@@ -120,9 +121,9 @@ class Trace:
 
     @property
     def counts_characters(self) -> bool:
-        """Whether the target is counted in characters; a log of speech does not say it."""
-        if self.unit != "ms":
-            return self.unit == "char"
+        """Whether the target is counted in characters; a log of speech may not say it."""
+        if self.unit != "ms" or self.characters:
+            return self.unit in ("char", "ms")
         single = all(len(word.strip()) == 1 for word in self.target)
         return single and any(word >= _FIRST_SIGN for word in self.target)
 
@@ -152,6 +153,7 @@ class Trace:
             target=tuple("".join(clean)),
             write_times=tuple(self.write_times[t] for t in owner) if self.write_times else (),
             unit="ms" if self.unit == "ms" else "char",
+            characters=self.unit == "ms",
             # A revision's `keep` counts words: its erasures would be wrong in characters.
             revisions=(),
         )
@@ -314,4 +316,5 @@ _FIELDS: dict[str, Callable[[str, Any], Any]] = {
     "compute_seconds": fields.number,
     "revisions": _revisions,
     "reference": fields.string,
+    "characters": fields.boolean,
 }

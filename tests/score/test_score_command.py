@@ -223,6 +223,22 @@ def test_speech_into_characters(folder: Path, capsys: pytest.CaptureFixture[str]
         assert "LAAL" in scored(capsys, "words.log", *unit)["scores"]
 
 
+def test_latin_speech_counted_in_characters(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The reference is counted as the output is: nobody has to guess it from the letters."""
+    line = SPEECH.replace("你好世界", "to be") % ("ab cd", 2500.5)
+    Path("latin.log").write_text(line, encoding="utf-8")  # four delays, four letters
+    found = scored(capsys, "latin.log")["scores"]
+    assert found["AL_ref"] == found["AL"]  # both have four
+    assert found["BLEU"] == scored(capsys, "latin.log", "--unit", "char")["scores"]["BLEU"]
+    assert [trace.text() for trace in logs.read("latin.log")] == ["ab cd"]
+    Path("words.log").write_text(line.replace("[1000.0, 1000.0, 2000.5, 2500.5]", "[1000.0, 2500.5]").replace(
+        "[1100, 1100, 2200, 2900]", "[1100, 2900]"), encoding="utf-8")  # fmt: skip
+    found = scored(capsys, "words.log", "--unit", "char")["scores"]
+    assert found["AL_ref"] == found["AL"]
+    logs.write(logs.read("latin.log"), "again.jsonl", "trace")
+    assert scored(capsys, "again.jsonl")["scores"] == pytest.approx(scored(capsys, "latin.log")["scores"])
+
+
 def test_a_reference_that_is_one_sign_is_not_taken_for_a_word(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     logs.write([Trace(2, (1, 2), target=("你", "好")), Trace(1, (1,), target=("好",))], "zh.jsonl", "trace")
     Path("ref.zh").write_text("你好吗？\n好。\n", encoding="utf-8")
