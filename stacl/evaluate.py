@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import itertools
 import json
 import math
@@ -92,7 +93,13 @@ def evaluate(
         sources=sources,
         split=str.split if spaced else translator.target_language.split,
     )
-    return _result(report, decoding, traces)
+    return whose(translator, sources, references) | _result(report, decoding, traces)
+
+
+def whose(translator: Translator, sources: Sequence[str], references: Mapping[str, Sequence[str]]) -> dict[str, str]:
+    """What figures that are kept belong to: the weights and the text, by their checksums."""
+    text = hashlib.sha256(json.dumps([list(sources), *map(list, references.values())]).encode())
+    return {"weights": translator.fingerprint, "text": text.hexdigest()}
 
 
 def _result(report: Report, decoding: Decoding, traces: list[Trace]) -> dict[str, Any]:
@@ -180,13 +187,13 @@ def _earlier(translator: Translator, sources: Sequence[str], decoding: Decoding,
             # What an interruption cut off goes, so that the next line does not begin in the middle of one.
             write_text_atomically(log, "".join(trace.to_json() + "\n" for trace in traces))
             return traces
-    _set_aside(log)
+    set_aside(log)
     write_text_atomically(log, "")
     write_text_atomically(described, json.dumps(about))
     return []
 
 
-def _set_aside(log: Path) -> None:
+def set_aside(log: Path) -> None:
     """What took hours is not emptied because another model or text came under its name."""
     if not log.is_file() or not log.stat().st_size:
         return

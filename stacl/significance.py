@@ -15,12 +15,15 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from stacl.errors import UserError
+
 if TYPE_CHECKING:
     from stacl.metrics.base import Quality
 
 SEED = 12345  # sacreBLEU's own
 SAMPLES = 1000
 TRIALS = 10_000  # of a paired test
+_MOST_SAMPLES = 100_000
 
 
 class Interval(NamedTuple):
@@ -29,6 +32,12 @@ class Interval(NamedTuple):
     mean: float
     low: float
     high: float
+
+
+def check_samples(samples: int) -> None:
+    """Before anything is scored: what nobody can wait for is a slip of the finger."""
+    if not 0 <= samples <= _MOST_SAMPLES:
+        raise UserError(f"--intervals takes a number of samples, at most {_MOST_SAMPLES:,}, not {samples}")
 
 
 def _resampled_means(values: np.ndarray, weights: np.ndarray, samples: int) -> np.ndarray:

@@ -207,7 +207,13 @@ def test_traces_of_something_else_are_not_taken(copy_run, files, capsys, tmp_pat
     run(capsys, *command)
     assert counted.lines == LINES[::-1]
     assert (out / "wait-k-1.jsonl.1").read_bytes() == kept
-    assert len(json.loads((out / "scores.json").read_text())) == 2
+    assert len(json.loads((out / "scores.json.1").read_text())) == 2  # of the other text: not of one curve with these
+    (now,) = json.loads((out / "scores.json").read_text())
+    assert now["model"] == str(copy_run)
+    (out / "scores.json").write_text(json.dumps([now | {"weights": "another's", "policy": "wait-k:9"}]))
+    run(capsys, *command)
+    assert json.loads((out / "scores.json").read_text()) == [now]
+    assert json.loads((out / "scores.json.2").read_text())[0]["weights"] == "another's"
     about = out / "wait-k-1.jsonl.about.json"
     about.write_text(about.read_text().replace('"model": "', '"model": "another'))
     counted.lines.clear()

@@ -25,7 +25,7 @@ from stacl.corpora.base import ROOT_VARIABLE, corpus
 from stacl.errors import UserError
 from stacl.logs import read_lines
 from stacl.policies.base import Policy, policy
-from stacl.significance import SAMPLES
+from stacl.significance import SAMPLES, check_samples
 from stacl.speaker import PACE
 
 if TYPE_CHECKING:
@@ -82,8 +82,7 @@ def run(args: argparse.Namespace) -> int:
         raise UserError("what to evaluate on: --source F --reference F, or --set NAME/SPLIT")
     own = None if args.set else _own_files(args.source, args.reference)
     wanted = [policy(spec).settled() for spec in args.policy or ()]
-    if args.intervals < 0:
-        raise UserError(f"--intervals takes a number of samples, not {args.intervals}")
+    check_samples(args.intervals)
     if args.pace is not None and not args.live:
         raise UserError("--pace is that of the speaker of --live; batches have none")
     if args.pace is not None and not 0 < args.pace < math.inf:
@@ -124,20 +123,31 @@ def _evaluated(translator: Translator, test: TestSet, chosen: Policy, args: argp
         progress=bar.update,
     )
     bar.close()
-    return ({"set": test.name} if test.name else {}) | scores
+    return {"model": args.model} | ({"set": test.name} if test.name else {}) | scores
 
 
 def _keep(path: Path, results: list[dict[str, Any]]) -> None:
-    """Beside what was measured before: only the same set under the same decoding is replaced."""
+    """Beside what was measured before: only the same set under the same decoding is replaced. Figures of other weights
+    or of another text would make one curve with these: like their traces, they are set aside.
+    """
+    from stacl.evaluate import set_aside
 
     def which(result: dict[str, Any]) -> tuple[Any, Any]:
         return result.get("set"), result["signatures"]["decoding"]
 
+    texts = {result.get("set"): result["text"] for result in results}
     try:
         before = json.loads(path.read_text(encoding="utf-8"))
         others = [one for one in before if which(one) not in map(which, results)]
+        ours = all(
+            one["weights"] == results[0]["weights"] and texts.get(one.get("set"), one["text"]) == one["text"]
+            for one in before
+        )
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
-        others = []  # there is none, or it is none of ours
+        others, ours = [], False  # there is none, or it is none of ours
+    if not ours:
+        set_aside(path)
+        others = []
     write_text_atomically(path, json.dumps(others + results, indent=1) + "\n")
 
 

@@ -26,11 +26,10 @@ from stacl.errors import UserError
 from stacl.languages import is_han
 from stacl.metrics import Report, measure, reference_length
 from stacl.metrics.comet import DEFAULT_MODEL
-from stacl.significance import SAMPLES, paired_p_value, paired_quality
+from stacl.significance import SAMPLES, check_samples, paired_p_value, paired_quality
 from stacl.trace import UNITS, Trace
 
 _LOOKED_AT = 100  # lines of a reference, or sentences of a log, to know what language it is
-_MOST_SAMPLES = 100_000
 EXPORTS = {".rw": "rw", ".txt": "rw", ".jsonl": "trace", ".json": "trace", ".log": "simuleval"}
 
 
@@ -79,8 +78,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    if not 0 <= args.intervals <= _MOST_SAMPLES:
-        raise UserError(f"--intervals takes a number of samples, at most {_MOST_SAMPLES:,}, not {args.intervals}")
+    check_samples(args.intervals)
     references = {path: logs.read_lines(path) for path in args.reference} or None
     if len(references or ()) < len(args.reference):
         raise UserError("a reference is given twice")
