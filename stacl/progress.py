@@ -25,6 +25,7 @@ class Position:
     seconds: float = 0.0  # trained so far, all sessions together
     best_step: int = 0
     best: float = -math.inf  # higher is better, whatever it is
+    best_loss: float = math.inf  # decides between validations that are as good
     since_best: int = 0  # validations
     best_of: str = ""  # what `best` measures
     finished: str = ""  # why the run ended, once it has

@@ -247,8 +247,8 @@ class Trainer:
         score = -figures.loss if self._measure == "loss" else figures.bleu
         here.best_of = self._measure
         here.since_best += 1
-        if score > here.best:
-            here.best, here.best_step, here.since_best = score, here.step, 0
+        if (score, -figures.loss) > (here.best, -here.best_loss):  # a BLEU of 0 says little
+            here.best, here.best_loss, here.best_step, here.since_best = score, figures.loss, here.step, 0
             facts = {"step": here.step, "averaged": len(kept), "valid": dataclasses.asdict(figures)}
             checkpoint.save_model(self.folder / "model.safetensors", weights, facts)
         return figures

@@ -48,6 +48,16 @@ def test_the_best_by_another_measure_begins_anew(trained, capsys):
     assert "best model from step 8" in capsys.readouterr().err
 
 
+def test_as_many_right_words_and_a_lower_loss_are_better(quick, tmp_path, capsys):
+    """At the beginning nothing is right, and BLEU is 0 again and again; the loss falls all the same."""
+    out = tmp_path / "run"
+    early = changes(train__steps=6, train__validate_every=2, train__patience=2, train__rate=1e-5, train__bleu_lines=4)
+    assert main(["train", *map(str, quick), "--out", str(out), *early]) == 0
+    said = capsys.readouterr().err
+    assert said.count("BLEU 0.00") == 3
+    assert "all 6 steps are done; best model from step 6" in said
+
+
 def test_another_precision_on_the_way(trained, capsys):
     assert main(["train", "--resume", "--out", str(trained), *changes(train__precision="float16", train__steps=6)]) == 0
     assert "train.precision is float16 from here on; it was auto" in capsys.readouterr().err
