@@ -144,6 +144,25 @@ def test_curves_are_grouped_by_family(folder: Path) -> None:
     }
 
 
+def test_names_of_files_may_have_any_sign(folder: Path) -> None:
+    point = json.dumps({"policy": "wait-k:3", "scores": {"BLEU": 1, "AL": 1}})
+    Path("a,b").mkdir()
+    for name in ("c=0.25.json", "a,b/n=1.json", "plain.json"):
+        Path(name).write_text(point)
+    assert list(tradeoff.read_curves("c=0.25.json")) == ["wait-k"]
+    assert list(tradeoff.read_curves("ours=c=0.25.json")) == ["ours"]
+    assert list(tradeoff.read_curves("ours=a,b/n=1.json")) == ["ours"]
+    assert [len(points) for points in tradeoff.read_curves("ours=c=0.25.json,plain.json").values()] == [2]
+
+
+def test_only_a_point_to_the_right_is_far() -> None:
+    def curve(*latencies: float) -> list[tradeoff.Point]:
+        return [tradeoff.Point({"AL": latency, "BLEU": 20.0}, {}) for latency in latencies]
+
+    assert tradeoff._far({"fast": curve(-1.0, -0.2), "near": curve(-0.25)}, "AL", "BLEU") == set()
+    assert tradeoff._far({"fast": curve(-1.0, -0.2), "full": curve(12.0)}, "AL", "BLEU") == {"full"}
+
+
 def test_curves_of_several_test_sets_are_kept_apart(folder: Path) -> None:
     found = [
         {"set": name, "policy": f"wait-k:{k}", "scores": {"BLEU": 30.0 + k, "AL": k}}

@@ -74,9 +74,11 @@ def picture(args: argparse.Namespace) -> Figure:
 def read_curves(argument: str) -> Curves:
     """The curves of one argument. Policies of one family (wait-k:1, wait-k:3 ...) with the same options, on
     one test set, are one curve."""
-    name, mark, files = argument.rpartition("=")
+    name, mark, files = argument.partition("=")
+    if not mark or Path(argument).is_file():  # which may have an equals sign in its name
+        name, mark, files = "", "", argument
     curves: Curves = {}
-    paths = files.split(",")
+    paths = [files] if Path(files).is_file() else files.split(",")
     results = [(path, found) for path in paths for found in _objects(path)]
     several = len({found.get("set") for _, found in results}) > 1
     for path, found in results:
@@ -183,7 +185,7 @@ def _far(curves: Curves, latency: str, quality: str) -> set[str]:
     single = {name: points[0].value(latency) for name, points in curves.items() if len(points) == 1}
     values = [p.value(latency) for points in curves.values() if len(points) > 1 for p in points]
     reach = max((value for value in values if not math.isnan(value)), default=math.inf)
-    return {name for name, value in single.items() if value > 1.5 * reach}
+    return {name for name, value in single.items() if value > reach + 0.5 * abs(reach)}
 
 
 def _at_the_edge(axes: Axes, point: Point, latency: str, quality: str, number: int) -> None:
