@@ -102,6 +102,9 @@ def test_several_corpora(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> 
         (["multi30k", "--source", "zh"], "is between de and en"),
         (["multi30k", "--root", "/nowhere"], "/nowhere/deen-small/train.de: no such file"),
         (["copy", "--longest", "0", "--out", "unused"], "filter: expected 1 <= shortest <= longest"),
+        (["copy", "--longest", "9"], "are about what --out writes, and there is no --out"),
+        (["copy", "--duplicates"], "are about what --out writes, and there is no --out"),
+        (["copy", "--verify", "--split", "val"], "--verify is about all files of a corpus"),
     ],
 )
 def test_mistakes_are_one_line_and_exit_2(capsys: pytest.CaptureFixture[str], words: list[str], message: str) -> None:

@@ -25,6 +25,7 @@ from stacl.filters import PairFilter, filtered
 from stacl.languages import Language, language
 
 Row = TypeVar("Row")
+LONGEST, RATIO = 100, 4  # of pairs in training splits: words, and how much longer one side may be
 
 
 @dataclass(frozen=True)
@@ -52,12 +53,12 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--verify", action="store_true", help="compare the files with their checksums")
     parser.add_argument("--out", metavar="DIR", help="write line-aligned text files here, filtered in training splits")
     parser.add_argument(
-        "--longest", type=int, default=100, metavar="N", help="drop pairs with more words (default: 100)"
+        "--longest", type=int, metavar="N", help=f"of --out: drop pairs with more words (default: {LONGEST})"
     )
     parser.add_argument(
-        "--ratio", type=float, default=4, metavar="R", help="drop pairs of worse proportions (default: 4)"
+        "--ratio", type=float, metavar="R", help=f"of --out: drop pairs of worse proportions (default: {RATIO})"
     )
-    parser.add_argument("--duplicates", action="store_true", help="keep pairs that came before")
+    parser.add_argument("--duplicates", action="store_true", help="of --out: keep pairs that came before")
 
 
 def run(args: argparse.Namespace) -> int:
@@ -65,6 +66,10 @@ def run(args: argparse.Namespace) -> int:
         if args.verify or args.out:
             raise UserError("--verify and --out need the name of a corpus (stacl data lists them)")
         return _list()
+    if not args.out and (args.duplicates or args.longest is not None or args.ratio is not None):
+        raise UserError("--longest, --ratio and --duplicates are about what --out writes, and there is no --out")
+    if args.verify and (args.split or args.out):
+        raise UserError("--verify is about all files of a corpus; leave out --split and --out")
     specs = args.corpora[0] if len(args.corpora) == 1 else args.corpora
     found = corpus(specs, args.source, args.target, args.root)
     splits = [args.split] if args.split else list(found.splits)
@@ -143,10 +148,12 @@ def _verify(found: Corpus) -> int:
 def _prepare(found: Corpus, splits: Iterable[str], args: argparse.Namespace) -> int:
     """Training splits are filtered. What is measured on must stay as it is, with all its references."""
     out = Path(args.out)
+    longest = LONGEST if args.longest is None else args.longest
+    ratio = RATIO if args.ratio is None else args.ratio
     languages = language(found.source), language(found.target)
     for split in splits:
         if found.splits.get(split) == "train":
-            keep = PairFilter(*languages, longest=args.longest, ratio=args.ratio, duplicates=args.duplicates)
+            keep = PairFilter(*languages, longest=longest, ratio=ratio, duplicates=args.duplicates)
             rows = ((source, (target,)) for source, target in filtered(found, split, keep))
             paths = _write(rows, out, split, languages)
             print(f"{split}: {keep.report}".replace("\n", f"\n{split}: "))
