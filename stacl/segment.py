@@ -116,7 +116,9 @@ class Segmenter:
         self._german, self._spaced = habits == "de", language.spaced
         self._closing = _GERMAN_CLOSING if self._german else _CLOSING
         self._shape = re.compile(
-            f"(?P<body>.*?)(?P<mark>[{_END_MARKS}]+)(?P<closing>[{re.escape(self._closing)}]*){_FOOTNOTES}"
+            # Marks from their first on: else of thousands of dots every run would be tried.
+            f"(?P<body>.*?)(?P<mark>(?<![{_END_MARKS}])[{_END_MARKS}]+)"
+            f"(?P<closing>[{re.escape(self._closing)}]*){_FOOTNOTES}"
         )
         self._never, self._numbered, self._maybe, self._starters = (
             frozenset(table[habits].split()) for table in (_NEVER, _NUMBERED, _MAYBE, _STARTERS)

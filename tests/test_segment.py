@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 import tracemalloc
 from itertools import pairwise
 
@@ -228,6 +229,15 @@ def test_real_news(code: str, name: str, precision: float, recall: float, marked
     assert len(cuts & ends) / len(cuts) > precision
     assert len(cuts & ends) / len(ends) > recall
     assert len(cuts & marked) / len(marked) > marked_recall
+
+
+def test_thousands_of_dots_take_no_time():
+    """Every run of them was tried: a client who sends such words held up all others."""
+    began = time.process_time()
+    source = Source(language("de"), segment=True)
+    for word in ("." * 2040 + "x", "!?" * 1000 + "a.") * 5:
+        assert source.feed(f"Ja {word} ") == ["Ja", word]
+    assert time.process_time() - began < 0.3
 
 
 def test_words_that_others_cut_are_written_as_ours():

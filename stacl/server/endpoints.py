@@ -102,7 +102,7 @@ class Endpoints:
             longest=limits.sentence_words,
         )
         hub.background.wake(job)
-        found = await _unless_gone(request, job)
+        found = await _unless_gone(request, job, hub.over)
         return JSONResponse({"model": name, "policy": str(policy)} | found)
 
 
@@ -121,22 +121,25 @@ async def _body(request: Request, most: int, seconds: float) -> bytes:
     return b"".join(parts)
 
 
-async def _unless_gone(request: Request, job: Translation) -> dict[str, Any]:
-    """The translation; if the client goes before, the work is given up."""
+async def _unless_gone(request: Request, job: Translation, over: asyncio.Event) -> dict[str, Any]:
+    """The translation; if the client goes before, or the server's time is over, the work is given up."""
 
     async def gone() -> None:
         while not await request.is_disconnected():
             await asyncio.sleep(0.5)
 
-    watching = asyncio.create_task(gone())
+    watching = [asyncio.create_task(gone()), asyncio.create_task(over.wait())]
     try:
-        await asyncio.wait((job.result, watching), return_when=asyncio.FIRST_COMPLETED)
-        if not job.result.done():
-            raise ClientDisconnect
-        return job.result.result()
+        await asyncio.wait((job.result, *watching), return_when=asyncio.FIRST_COMPLETED)
+        if job.result.done():
+            return job.result.result()
+        if over.is_set():
+            raise Refusal("shutdown", "the server is shutting down; not all has been translated")
+        raise ClientDisconnect
     finally:
         job.cancel()
-        watching.cancel()
+        for task in watching:
+            task.cancel()
 
 
 def _checked(body: bytes) -> dict[str, Any]:

@@ -33,6 +33,7 @@ class Hub:
         self.connections: set[Connection] = set()
         self.requests = 0  # to /translate, in progress
         self.stopping = False
+        self.over = asyncio.Event()  # no more time, even for what is in progress
         self.workers = Scheduler(settings.workers, "words")
         # What takes long and nobody listens to meanwhile: alignments and whole texts.
         self.background = Scheduler(1, "background")
@@ -139,10 +140,11 @@ class Hub:
         deadline = time.monotonic() + self.limits.drain_seconds
         while time.monotonic() < deadline and (self.requests or any(not one.at_rest for one in self.connections)):
             await asyncio.sleep(0.02)
+        self.over.set()
         for connection in list(self.connections):
             due = "what was due has been said" if connection.at_rest else "not all that was taken has been translated"
             connection.refuse(Refusal("shutdown", f"the server is shutting down; {due}", fatal=True))
-        while self.connections and time.monotonic() < deadline + 1:
+        while (self.connections or self.requests) and time.monotonic() < deadline + 1:
             await asyncio.sleep(0.02)
 
     def close(self) -> None:

@@ -19,7 +19,7 @@ class Limits:
 
     sessions: int = _limit(500, "sessions, those that wait for their client to come back counted")
     connections: int = _limit(1000, "open connections of any kind; more are cut off at once")
-    tracks: int = _limit(8, "policies side by side in one session")
+    tracks: int = _limit(8, "policies side by side in one session; the page asks for 6")
     idle_seconds: float = _limit(300.0, "a session that hears nothing for so long is ended")
     resume_seconds: float = _limit(60.0, "how long a session waits for its client to come back")
     start_seconds: float = _limit(10.0, "a connection that has not asked for anything by then is closed")

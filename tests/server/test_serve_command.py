@@ -12,6 +12,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 
 import httpx
 import pytest
@@ -106,6 +107,21 @@ def test_an_end_does_not_wait_for_ever(model_folder):
         assert "not all that was taken has been translated" in client.errors[-1]["message"]
         assert running.process.wait(20) == 0
         assert time.monotonic() - began < 15
+
+
+def test_a_long_request_is_told_of_the_end(model_folder):
+    with process(model_folder, "--limit", "drain_seconds=0.5") as running, ThreadPoolExecutor() as pool:
+        asked = {"text": "Ein Hund springt. " * 5_000, "beam": 8}
+        answer = pool.submit(httpx.post, f"{running.url}/translate", json=asked, timeout=60)
+        while "stacl_requests_total 1" not in httpx.get(f"{running.url}/metrics").text:
+            time.sleep(0.05)
+        began = time.monotonic()
+        running.process.send_signal(signal.SIGTERM)
+        assert answer.result().status_code == 503
+        assert answer.result().json()["code"] == "shutdown"
+        assert running.process.wait(20) == 0
+        assert time.monotonic() - began < 5
+        assert running.process.communicate()[1] == ""
 
 
 def test_a_second_interrupt_ends_at_once(model_folder):

@@ -83,10 +83,40 @@ export class Settled {
     const units = this.#spaced ? transcript.split(/\s+/).filter(Boolean) : Array.from(transcript.trim());
     let agreed = 0;
     while (agreed < units.length && units[agreed] === this.#before[agreed]) agreed += 1;
+    const start = place(this.#sent, this.#before, units);
+    const end = final ? units.length : Math.max(start, agreed - 1);
     this.#before = units;
-    const end = final ? units.length : Math.max(this.#sent, agreed - 1);
-    const fresh = units.slice(this.#sent, end);
-    this.#sent = Math.max(this.#sent, end);
+    this.#sent = end;
+    const fresh = units.slice(start, end);
     return fresh.map((unit) => (this.#spaced ? `${unit} ` : unit)).join("");
   }
+}
+
+/** Where a place in one guess is in the next, which may have cut words otherwise ("ein und zwanzig", then "21"): where
+ * the most words before it and behind it are the same. */
+function place(cut, before, units) {
+  const [old, now] = [before, units].map((list) => list.map(bare));
+  const left = shared(old.slice(0, cut), now);
+  const right = shared(old.slice(cut).reverse(), now.reverse()).reverse();
+  let best = Math.min(cut, units.length);
+  for (let at = 0; at <= units.length; at++) {
+    const gain = left[at] + right[at] - left[best] - right[best];
+    if (gain > 0 || (gain === 0 && Math.abs(at - cut) < Math.abs(best - cut))) best = at;
+  }
+  return best;
+}
+
+/** For each beginning of `list`, how many words it shares with `words` in the same order. */
+function shared(words, list) {
+  let row = new Array(list.length + 1).fill(0);
+  for (const word of words) {
+    const next = [0];
+    list.forEach((other, i) => next.push(word === other ? row[i] + 1 : Math.max(row[i + 1], next[i])));
+    row = next;
+  }
+  return row;
+}
+
+function bare(word) {
+  return word.toLowerCase().replace(/[^\p{L}\p{N}]/gu, "");
 }

@@ -193,6 +193,24 @@ def test_chinese_subtitles_have_two_lines_of_whole_words_and_time_to_be_read(vis
     assert lines == ["我买了一部 iPhone 7，在纽约的一家商店里买", "的，价格是三百美元，我觉得 Microsoft很贵。"]
 
 
+def test_what_was_recognised_is_sent_once_however_it_is_cut(visit):
+    """A recogniser may cut what it has heard into more or fewer words than before."""
+    heard = {
+        "ich bin ein und zwanzig/… jahre/… alt": ("Ich bin 21 Jahre alt", "ich bin ein und zwanzig Jahre alt "),
+        "das haus boot/… liegt im/… hafen": ("Das Hausboot liegt im Hafen", "das haus boot liegt im Hafen "),
+        "zusammen arbeit/zusammenarbeit ist gut/… da": ("Zusammen Arbeit ist gut da", "zusammenarbeit ist gut da "),
+        "ja ja/… ja/… ja": ("Ja, ja, ja, ja!", "ja ja ja, ja! "),
+    }
+    take = """guesses => import("/speech.js").then(({ Settled }) => {
+      const settled = new Settled(true);
+      return guesses.map((guess, i) => settled.take(guess, i === guesses.length - 1)).join("");
+    })"""
+    page = connected(visit())
+    for guesses, (final, expected) in heard.items():
+        grown = list(itertools.accumulate(guesses.split("/"), lambda before, now: now.replace("…", before)))
+        assert page.evaluate(take, [*grown, final]) == expected
+
+
 def test_what_was_typed_wide_is_found_again_when_it_is_heard_narrow(visit):
     typed = """import("/typing.js").then(({ Pending }) => {
       const pending = new Pending();
