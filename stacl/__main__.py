@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import errno
 import io
 import os
@@ -73,26 +74,44 @@ def _main(argv: list[str] | None) -> int:
         if isinstance(stream, io.TextIOWrapper):
             # As the input, whatever the locale is; the name of a file may be in anything.
             stream.reconfigure(encoding="utf-8", errors="backslashreplace")
-    args = build_parser().parse_args(argv)
+    program = "stacl"
     try:
-        return plugins.module("commands", args.verb).run(args) or 0
+        args = _arguments(argv)
+        program = f"stacl {args.verb}"
+        code = plugins.module("commands", args.verb).run(args) or 0
+        sys.stdout.flush()  # now, while it can be said that the disk is full
+        return code
     except UserError as error:
-        print(f"stacl {args.verb}: {error}", file=sys.stderr)
+        print(f"{program}: {error}", file=sys.stderr)
         return 2
     except ModuleNotFoundError as error:
         if error.name not in TRAINING:
             raise
-        print(f"stacl {args.verb}: needs {error.name}: pip install 'stacl[train]'", file=sys.stderr)
+        print(f"{program}: needs {error.name}: pip install 'stacl[train]'", file=sys.stderr)
         return 2
     except BrokenPipeError:
-        # The reader of our output has gone (`| head`): leave quietly, and keep Python from flushing into nothing.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _flush_into_nothing()  # the reader of our output has gone (`| head`): leave quietly
         return 128 + signal.SIGPIPE
     except OSError as error:
         if error.errno not in (errno.ENOSPC, errno.EDQUOT):
             raise
-        print(f"stacl {args.verb}: the disk is full", file=sys.stderr)
+        _flush_into_nothing()
+        print(f"{program}: the disk is full", file=sys.stderr)
         return 2
+
+
+def _arguments(argv: list[str] | None) -> argparse.Namespace:
+    try:
+        return build_parser().parse_args(argv)
+    except SystemExit:  # the help was asked for, and is written
+        sys.stdout.flush()
+        raise
+
+
+def _flush_into_nothing() -> None:
+    """What could not be written would be tried again when Python ends, and complained of."""
+    with contextlib.suppress(OSError, ValueError):  # of a caller's own, which is no file
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 if __name__ == "__main__":

@@ -89,8 +89,10 @@ class Translator:
         return interpret(self.stream(reading, segment=segment), chunks)
 
     def translate(self, text: str, reading: str | Policy | None = None, *, beam: int = 1, ahead: int = 0) -> str:
-        """The translation of a sentence, as a live session would have said it."""
-        return self.target_language.join(self.translate_lines([text], reading, beam=beam, ahead=ahead)[0].target)
+        """The translation of a text, cut into sentences and said as in a live session."""
+        with self.stream(reading, beam=beam, ahead=ahead, segment=True) as session:
+            said = [*session.feed(text), *session.close()]
+        return self.target_language.join([word.text for word in said])
 
     def translate_lines(
         self,
@@ -103,7 +105,9 @@ class Translator:
         size: int = 64,
         progress: Callable[[int], None] | None = None,
     ) -> list[Trace]:
-        """Many sentences in batches: the words are those of live sessions."""
+        """Many sentences, each one line, in batches. The words are those of live sessions (of an engine in int8 but for
+        its rounding, which may be another in a batch).
+        """
         if isinstance(lines, str):  # whose letters would be taken for sentences
             raise UserError("translate_lines takes a list of sentences; put a single one into a list")
         check(beam, ahead)

@@ -161,6 +161,20 @@ def test_a_closed_output_is_no_error():
     assert (done.returncode, done.stderr) == (0, b"")
 
 
+@pytest.mark.parametrize("words", ["--version", "show --help", "models de-en", "show wait-k:3 --src 6 --tgt 7"])
+def test_what_cannot_be_written_is_said(words):
+    """Python writes its buffer when it ends, when nobody can complain any more."""
+    environment = {name: value for name, value in os.environ.items() if name != "PYTHONUNBUFFERED"}
+    command = f'"{sys.executable}" -m stacl {words}'
+    full = subprocess.run(["bash", "-c", f"{command} > /dev/full"], capture_output=True, cwd=ROOT, env=environment)
+    said = "stacl" if words == "--version" or "--help" in words else f"stacl {words.split()[0]}"
+    assert (full.returncode, full.stderr.decode()) == (2, f"{said}: the disk is full\n")
+    gone = f"set -o pipefail; {command} | true"
+    left = subprocess.run(["bash", "-c", gone], capture_output=True, cwd=ROOT, env=environment)
+    assert left.stderr == b""
+    assert left.returncode in (0, 141)  # 0: written before the reader had gone
+
+
 def test_output_is_utf8_whatever_the_locale():
     environment = os.environ | {"PYTHONPATH": str(ROOT), "PYTHONIOENCODING": "latin-1"}
     done = subprocess.run([sys.executable, "-m", "stacl", "show", "wait-k:3"], capture_output=True, env=environment)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -45,6 +46,20 @@ def test_it_is_small_and_its_card_is_whole(name, capsys):
 def test_the_list_names_directions_and_sizes(capsys):
     assert main(["models"]) == 0
     assert "captions-de-en German to English" in capsys.readouterr().out
+
+
+def test_a_path_may_name_it_too(tmp_path, monkeypatch):
+    assert pretrained.find(Path("de-en")) == pretrained.folder("de-en")
+    monkeypatch.chdir(tmp_path)
+    shutil.copytree(pretrained.folder("captions-de-en"), "de-en")
+    assert pretrained.find(Path("de-en")) == Path("de-en")
+    assert pretrained.find("de-en") == pretrained.folder("de-en")
+
+
+def test_a_text_of_several_sentences_is_translated_whole():
+    sentences = ["Ein Hund springt über einen Zaun.", "Zwei Kinder spielen im Garten Fußball.", "Ein Mann schläft."]
+    translator = stacl.load("captions-de-en", reading="full")
+    assert translator.translate(" ".join(sentences)) == " ".join(map(translator.translate, sentences))
 
 
 def test_it_needs_no_torch():

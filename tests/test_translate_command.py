@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import contextlib
+import os
 import re
 import signal
 import subprocess
+import threading
 from types import SimpleNamespace
 
 import pytest
 
 from stacl import logs, pretrained
+from stacl.commands import translate
 from stacl.commands.translate import _usual
+from stacl.errors import UserError
 from tests.conftest import stacl
 from tests.live_process import LINES, PATIENCE, command, environment, errors_of, piped, said_by_a_session
 
@@ -242,3 +247,18 @@ def test_a_reader_that_leaves_is_no_error(copy_run, tmp_path):
         live.process.stdout.close()  # as `| head -1` does
         assert live.process.wait(PATIENCE) == 141
         assert errors_of(live) == ""
+
+
+def test_an_input_that_does_not_wait_is_waited_for():
+    """Whoever shares a pipe or a terminal may have made it so."""
+    ear, mouth = os.pipe()
+    os.set_blocking(ear, False)
+    stop = SimpleNamespace(waiting=contextlib.nullcontext)
+    later = threading.Timer(0.3, os.write, (mouth, b"Ein Hund"))
+    later.start()
+    assert translate._wait_for(ear, 100, stop) == b"Ein Hund"
+    os.close(mouth)
+    assert translate._wait_for(ear, 100, stop) == b""
+    os.close(ear)
+    with pytest.raises(UserError, match="the text cannot be read: Bad file descriptor"):
+        translate._wait_for(ear, 100, stop)

@@ -14,6 +14,7 @@ from __future__ import annotations
 import argparse
 import contextlib
 import os
+import select
 import signal
 import stat
 import sys
@@ -273,4 +274,10 @@ def _chunks(source: IO[bytes], stop: _Stop) -> Iterator[bytes]:
 
 def _wait_for(handle: int, most: int, stop: _Stop) -> bytes:
     with stop.waiting():
-        return os.read(handle, most)
+        while True:
+            try:
+                return os.read(handle, most)
+            except BlockingIOError:  # whoever shares the pipe or the terminal has made it so
+                select.select([handle], [], [])
+            except OSError as error:
+                raise UserError(f"the text cannot be read: {error.strerror}") from None

@@ -29,7 +29,7 @@ def folder(name: str) -> Path:
 
 def find(name: str | Path) -> Path:
     """The folder of a model: a shipped one by its name, or any other. (One called like a shipped one is ./de-en.)"""
-    if name in names():
+    if name in names() or (str(name) in names() and not Path(name).is_dir()):
         return _HOME / name
     if not str(name):
         raise UserError(f"the model's name is empty; shipped are {', '.join(names())}")
