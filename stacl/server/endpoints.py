@@ -128,7 +128,7 @@ async def _unless_gone(request: Request, job: Translation, over: asyncio.Event) 
         while not await request.is_disconnected():
             await asyncio.sleep(0.5)
 
-    watching = [asyncio.create_task(gone()), asyncio.create_task(over.wait())]
+    watching: list[asyncio.Future[Any]] = [asyncio.create_task(gone()), asyncio.create_task(over.wait())]
     try:
         await asyncio.wait((job.result, *watching), return_when=asyncio.FIRST_COMPLETED)
         if job.result.done():
