@@ -105,9 +105,7 @@ class Translator:
         size: int = 64,
         progress: Callable[[int], None] | None = None,
     ) -> list[Trace]:
-        """Many sentences, each one line, in batches. The words are those of live sessions (of an engine in int8 but for
-        its rounding, which may be another in a batch).
-        """
+        """Many sentences, each one line, in batches: the words are those of live sessions."""
         if isinstance(lines, str):  # whose letters would be taken for sentences
             raise UserError("translate_lines takes a list of sentences; put a single one into a list")
         check(beam, ahead)

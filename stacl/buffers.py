@@ -52,9 +52,15 @@ class Buffers:
         rows: int,
         source_room: int = _ROOM,
         target_room: int = _ROOM,
+        *,
+        paired: bool = False,
     ) -> None:
         self._sizes, self._read, self._write = sizes, read, write
         self.rows, self.source_room, self.target_room = rows, source_room, target_room
+        # Some processors take rows two by two and round one that is left over otherwise: it gets company, which hears
+        # and says nothing.
+        self._paired = paired
+        self._held = rows + (rows % 2 if paired else 0)
         self._heard = self._written = 0  # places taken
         self._claim = threading.Lock()
         causal = sizes.encoder == "causal"
@@ -63,32 +69,34 @@ class Buffers:
         self.memory = self._empty(sizes.decoder_layers, source_room)
         self.memory[...] = 0  # what a mask hides must be finite; of the others only what is filled is looked at
         # What changes from step to step is bound once and changed in place.
-        self._read_last, self._read_total = np.zeros(rows, dtype=np.int32), np.zeros((), dtype=np.int32)
-        self._last, self._total = np.zeros(rows, dtype=np.int32), np.zeros((), dtype=np.int32)
-        self._piece = np.zeros((rows, 1), dtype=np.int64)
+        self._read_last, self._read_total = np.zeros(self._held, dtype=np.int32), np.zeros((), dtype=np.int32)
+        self._last, self._total = np.zeros(self._held, dtype=np.int32), np.zeros((), dtype=np.int32)
+        self._piece = np.zeros((self._held, 1), dtype=np.int64)
         self._place = np.zeros((1, sizes.width), dtype=np.float32)
-        self._mask = np.full((rows, 1, 1, source_room), HIDDEN)
-        self._hears = np.zeros((rows, 1, 1), dtype=np.float32)
+        self._mask = np.full((self._held, 1, 1, source_room), HIDDEN)
+        self._hears = np.zeros((self._held, 1, 1), dtype=np.float32)
         self._shown: int | None = 0  # what the mask shows, if it is the same in all rows
-        self._logits = np.empty((rows, 1, sizes.pieces), dtype=np.float32)
+        self._logits = np.empty((self._held, 1, sizes.pieces), dtype=np.float32)
         self._reading = self._bound_reading() if causal else None
         self._writing = self._bound_writing()
 
     def _empty(self, layers: int, room: int) -> np.ndarray:
         depth = self._sizes.width // self._sizes.heads
-        return np.empty((2 * layers, self.rows, self._sizes.heads, room, depth), dtype=np.float32)
+        room_of_all = np.empty((2 * layers, self._held, self._sizes.heads, room, depth), dtype=np.float32)
+        room_of_all[:, self.rows :] = 0
+        return room_of_all
 
     def _bound_reading(self) -> Any:
         binding = self._read.io_binding()
         binding.bind_cpu_input("last", self._read_last)
         binding.bind_cpu_input("total", self._read_total)
         _bind(binding, "encoder", self.encoder, grows=True)
-        self._new_pieces = np.zeros((self.rows, 0), dtype=np.int64)  # bound when it is known how many come
+        self._new_pieces = np.zeros((self._held, 0), dtype=np.int64)  # bound when it is known how many come
         return binding
 
     def _bind_new(self, count: int) -> None:
         """Room for so many new pieces, which stays bound as long as as many come."""
-        self._new_pieces = np.zeros((self.rows, count), dtype=np.int64)
+        self._new_pieces = np.zeros((self._held, count), dtype=np.int64)
         self._new_places = np.zeros((count, self._sizes.width), dtype=np.float32)
         self._new_memory = self._empty(self._sizes.decoder_layers, count)
         assert self._reading is not None
@@ -122,17 +130,17 @@ class Buffers:
         self, heard: int, written: int, source: int = 0, target: int = 0, rows: np.ndarray | None = None
     ) -> Buffers:
         """What a state has of these buffers, or some rows of it, with room for more."""
-        chosen = slice(None) if rows is None else rows
+        chosen = slice(self.rows) if rows is None else rows
         room = _enough(heard + source), _enough(written + target)
         size = self.rows if rows is None else len(rows)
-        copy = Buffers(self._sizes, self._read, self._write, size, *room)
+        copy = Buffers(self._sizes, self._read, self._write, size, *room, paired=self._paired)
         copy._heard, copy._written = heard, written
         for new, old, length in (
             (copy.encoder, self.encoder, heard),
             (copy.memory, self.memory, heard),
             (copy.decoder, self.decoder, written),
         ):
-            new[:, :, :, : min(length, old.shape[3])] = old[:, chosen, :, :length]
+            new[:, :size, :, : min(length, old.shape[3])] = old[:, chosen, :, :length]
         return copy
 
     def encode(self, pieces: np.ndarray, places: np.ndarray, before: int) -> None:
@@ -140,7 +148,7 @@ class Buffers:
         count = pieces.shape[1]
         if self._new_pieces.shape[1] != count:
             self._bind_new(count)
-        self._new_pieces[...] = pieces
+        self._new_pieces[: self.rows] = pieces
         self._new_places[...] = places
         self._read_last[:] = before + count - 1
         self._read_total[...] = before + count
@@ -151,8 +159,8 @@ class Buffers:
         """How many places of the memory the next step may look at: one number, or one a row."""
         if not isinstance(visible, int):
             seen = np.arange(self.source_room) < visible[:, None]
-            self._mask[:, 0, 0] = np.where(seen, np.float32(0), HIDDEN)
-            self._hears[:, 0, 0] = visible > 0
+            self._mask[: self.rows, 0, 0] = np.where(seen, np.float32(0), HIDDEN)
+            self._hears[: self.rows, 0, 0] = visible > 0
             self._shown = None
         elif visible != self._shown:
             self._mask[..., :visible] = 0
@@ -162,12 +170,12 @@ class Buffers:
 
     def decode(self, previous: np.ndarray, place: np.ndarray, before: int) -> np.ndarray:
         """Take one target piece a row, which stands behind `before` others; the logits [B, V] of the next."""
-        self._piece[:, 0] = previous
+        self._piece[: self.rows, 0] = previous
         self._place[...] = place
         self._last[:] = before
         self._total[...] = before + 1
         self._write.run_with_iobinding(self._writing)
-        return self._logits[:, 0].copy()
+        return self._logits[: self.rows, 0].copy()
 
 
 def _enough(needed: int) -> int:

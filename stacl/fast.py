@@ -25,6 +25,7 @@ from stacl.errors import UserError
 FORMAT = 1
 FOLDER = "fast"  # of an exported model, beside config.toml and vocabulary/
 MANIFEST, READ, WRITE, WEIGHTS = "manifest.json", "read.onnx", "write.onnx", "weights.bin"
+_SOME_PIECE = 4  # any that every vocabulary has, to try an engine with
 _VOCABULARY = "vocabulary/"  # which lies beside the folder
 
 
@@ -55,6 +56,8 @@ class FastEngine:
         self._read, self._write = read, write
         self._prefix = sizes.encoder == "prefix"
         self._positions = positions(512, sizes.width)
+        self._paired = False
+        self._paired = sizes.precision == "int8" and self._rounds_one_row_otherwise()
 
     @classmethod
     def load(cls, folder: Path, threads: int = 1) -> FastEngine:
@@ -72,9 +75,20 @@ class FastEngine:
         return cls(sizes, read, write, fingerprint)
 
     def start(self, size: int = 1) -> FastState:
-        buffers = Buffers(self.sizes, self._read, self._write, size)
+        buffers = Buffers(self.sizes, self._read, self._write, size, paired=self._paired)
         encoded = np.zeros(size, dtype=np.int64) if self._prefix else None
         return FastState(buffers, np.zeros((size, 0), dtype=np.int64), 0, 0, encoded)
+
+    def _rounds_one_row_otherwise(self) -> bool:
+        """Whether a sentence by itself gets other logits than beside another, as on processors with AVX-512: a live
+        session would say other words than a batch.
+        """
+
+        def logits(size: int) -> np.ndarray:
+            state = self.read(self.start(size), np.full((size, 1), _SOME_PIECE))
+            return self.write(state, np.full(size, _SOME_PIECE), np.ones(size, dtype=np.int64))[1][0]
+
+        return not np.array_equal(logits(1), logits(2))
 
     def read(self, state: FastState, pieces: np.ndarray) -> FastState:
         state = state._replace(source=np.concatenate((state.source, pieces), axis=1))

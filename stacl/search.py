@@ -1,8 +1,4 @@
-"""Batched decoding: many sentences together, each reading by the policy. The words are those of live sessions.
-
-(In int8 the last digits depend on how many sentences there are, and a step of rounding makes them larger: of a hundred
-sentences a few may differ.)
-"""
+"""Batched decoding: many sentences together, each reading by the policy. The words are those of live sessions."""
 
 from __future__ import annotations
 

@@ -304,3 +304,36 @@ def test_a_trained_model_says_the_same_without_torch(copy_run, tmp_path, precisi
     assert live == found[0]
     same = sum(one == two for one, two in zip(found, expected, strict=True))
     assert same == len(lines) if precision == "float32" else same >= 98
+
+
+def said_of(engine: FastEngine, pieces: np.ndarray, chosen: list[int] | None = None) -> np.ndarray:
+    """Logits [B, 3, V] after the pieces; from the second step on only of the chosen rows, if some are."""
+    state, found, rows = engine.read(engine.start(len(pieces)), pieces), [], list(range(len(pieces)))
+    for step in range(3):
+        if step == 1 and chosen is not None:
+            state, found, rows = engine.select(state, np.array(chosen)), [found[0][chosen]], chosen
+        state, logits = engine.write(state, pieces[rows, step], np.arange(len(rows)) % 3 + 5)
+        found.append(logits)
+    return np.stack(found, axis=1)
+
+
+def test_a_row_has_the_same_logits_whoever_is_beside_it():
+    """To the last bit: a step of rounding makes a little difference a larger one, and then a word another."""
+    engine = api.load("captions-de-en").engine
+    pieces = np.random.default_rng(1).integers(4, 4000, (9, 8))
+    together = said_of(engine, pieces)
+    for size in range(1, 9):
+        np.testing.assert_array_equal(said_of(engine, pieces[:size]), together[:size])
+    np.testing.assert_array_equal(said_of(engine, pieces, [0, 1, 2]), together[:3])
+
+
+def test_company_changes_nothing(engines, monkeypatch):
+    """On every processor, also on one that would not need it."""
+    engine = engines["transformer-causal", "float32"]
+    pieces = np.random.default_rng(2).integers(4, VOCABULARY, (5, 70))  # the buffers have to grow
+    expected = {size: said_of(engine, pieces[:size]) for size in (1, 2, 5)}
+    of_some = said_of(engine, pieces, [3, 1, 1])
+    monkeypatch.setattr(engine, "_paired", True)
+    for size, logits in expected.items():
+        close(said_of(engine, pieces[:size]), logits, "float32")
+    close(said_of(engine, pieces, [3, 1, 1]), of_some, "float32")
