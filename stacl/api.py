@@ -14,6 +14,7 @@ from stacl.engine import Engine, TorchEngine
 from stacl.errors import UserError, suggest
 from stacl.heard import Heard
 from stacl.languages import language
+from stacl.numbers import Numbers
 from stacl.policies.base import Policy, policy, runs_code
 from stacl.rules import Hypothesis, Rules
 from stacl.search import Sources, decode
@@ -47,6 +48,7 @@ class Translator:
         self.source_language = language(settings.data.source)
         self.target_language = language(settings.data.target)
         self._reading = reading
+        self._numbers = Numbers(source, target, myriads=not self.target_language.spaced)
 
     @property
     def policy(self) -> Policy:
@@ -110,7 +112,7 @@ class Translator:
             raise UserError("translate_lines takes a list of sentences; put a single one into a list")
         check(beam, ahead)
         chosen = self._policy(reading)
-        rules = Rules(self.target_pieces.ends_word, chosen, early_end)
+        rules = self.rules(chosen, early_end)
         heard, pieces = zip(*map(self._heard, lines), strict=True) if lines else ((), ())
         # Nothing that could be translated: an empty line stays one under every policy.
         traces = {
@@ -130,6 +132,10 @@ class Translator:
 
     def _policy(self, reading: str | Policy | None) -> Policy:
         return self.policy if reading is None else policy(reading).settled()
+
+    def rules(self, reading: Policy, early_end: bool = False) -> Rules:
+        """What may be said, under a policy."""
+        return Rules(self.target_pieces.ends_word, reading, early_end, self._numbers)
 
     def listen(self) -> Heard:
         """A sentence of which nothing was heard yet."""
@@ -153,7 +159,7 @@ class Translator:
                     delay = self._delay(found.reads[position - 1], heard, pieces, chosen.unit)
                     target += [*heard.due(delay, len(target) + 1), text]
                     delays += [delay] * (len(target) - len(delays))
-        target += heard.rest()
+        target += heard.rest(target[-1] if target else "")
         delays += [len(heard.words)] * (len(target) - len(delays))
         return Trace(len(heard.words), tuple(delays), tuple(heard.words), tuple(target), policy=str(chosen))
 
@@ -185,9 +191,9 @@ def load(name: str | Path, engine: str = "auto", reading: str | Policy | None = 
     from stacl import checkpoint
 
     model = build_model(settings, source, target)
-    checkpoint.load_weights(model, checkpoint.load_model_tensors(weights), str(folder))
-    fingerprint = checkpoint.model_facts(weights)["checksum"]
-    return Translator(settings, TorchEngine(model), source, target, fingerprint, chosen)
+    tensors, facts = checkpoint.load_model(weights)
+    checkpoint.load_weights(model, tensors, str(folder))
+    return Translator(settings, TorchEngine(model), source, target, facts["checksum"], chosen)
 
 
 def build_model(settings: config.Config, source: Subwords, target: Subwords) -> Model:

@@ -11,7 +11,7 @@ what may be said, over the source heard so far, and of its best branch one piece
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Generator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,6 +20,7 @@ import numpy as np
 from stacl.engine import Engine
 from stacl.errors import UserError
 from stacl.rules import Hypothesis, Rules, Start
+from stacl.steps import run
 from stacl.text import END
 
 _MOST = 100
@@ -69,9 +70,17 @@ def finish(engine: Engine, state: Any, starts: Sequence[Start], rules: Rules, be
 
     The greedy continuation is always kept beside the beam, so the result never scores below greedy.
     """
+    return run(finishing(engine, state, starts, rules, beam))
+
+
+def finishing(
+    engine: Engine, state: Any, starts: Sequence[Start], rules: Rules, beam: int
+) -> Generator[None, None, list[Hypothesis]]:
+    """`finish` in steps of one piece: a long sentence takes seconds, and others want their turn."""
     previous = np.array([start.previous for start in starts])
     state, logits = engine.write(state, previous, np.array([len(start.heard) for start in starts]))
-    return [found.best().hypothesis for found in _search(engine, state, logits, starts, rules, beam)]
+    found = yield from _search(engine, state, logits, starts, rules, beam)
+    return [one.best().hypothesis for one in found]
 
 
 def next_pieces(
@@ -86,7 +95,7 @@ def next_pieces(
         for row, start in enumerate(starts):
             rules.restrict(logits[row], start.committed, start.read, start.source_ended, start.heard)
         return [int(piece) for piece in logits.argmax(axis=1)]
-    found = _search(engine, state, logits, starts, rules, beam, 1 + ahead)
+    found = run(_search(engine, state, logits, starts, rules, beam, 1 + ahead))
     best = [
         one.best().hypothesis.pieces[len(start.committed.pieces) :] for one, start in zip(found, starts, strict=True)
     ]
@@ -101,8 +110,8 @@ def _search(
     rules: Rules,
     beam: int,
     steps: float = math.inf,
-) -> list[_Found]:
-    """Grow every branch by so many pieces, or until it ends."""
+) -> Generator[None, None, list[_Found]]:
+    """Grow every branch by so many pieces, or until it ends; a step a piece."""
     found = [_Found([_Branch(start.committed.copy(), start.previous)], []) for start in starts]
     rows = [(start, branch) for start, one in zip(starts, found, strict=True) for branch in one.open]
     while True:
@@ -115,6 +124,7 @@ def _search(
         rows = [(start, branch) for start, one in zip(starts, found, strict=True) for branch in one.open]
         previous = np.array([branch.previous for _, branch in rows])
         visible = np.array([len(start.heard) for start, _ in rows])
+        yield
         state, logits = engine.write(engine.select(state, np.array(parents)), previous, visible)
 
 

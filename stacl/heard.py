@@ -22,11 +22,15 @@ from stacl.text import Subwords
 _LONGEST = 32  # pieces: no word of a language has more
 _ADDRESS = re.compile(
     r"\w://\S|\bwww\.\w|[^\s@]@[^\s@.]+\.\w"  # of the net, and of people
-    r"|\b[\w-]+\.[a-z]{2,4}/\w|^[~.]{0,2}/\w[\w.-]*/|^[a-z]:\\",  # example.org/page, /usr/bin, C:\\Windows
+    r"|\b[\w-]+\.[a-z]{2,4}/\w|^[~.]{0,2}/\w[\w.-]*/|^[a-z]:\\"  # example.org/page, /usr/bin, C:\\Windows
+    r"|^\W*@\w|[^\W_]_[^\W_]|\w\.(?:pdf|docx?|xlsx?|pptx?|csv|txt|jpe?g|png|mp[34]|zip|py|html?)\b",  # @me, my_file
     re.IGNORECASE,
 )
+_SMILEY = re.compile(r"(?:[:;=][-'’]?[()\[\]DPpOoSs/\\|*3]+|[xX]D+|<3+|\^_*\^)[.!?]*")
 _TIME_OR_KEY = re.compile(r"\d{1,2}:\d\d:\d\d([.,]\d+)?|--?>|([0-9#*]\ufe0f?\u20e3)+")  # of subtitles; 1\ufe0f\u20e3
 _LIKE_WORDS = {"IT", "US", "WHO"}  # abbreviations
+_MARKS = ".,;:!?…"
+_ENDS = tuple(".!?…。！？")
 _PICTURES = ("So", "Sk", "Cf", "Mn", "Me")  # and what joins and colours them
 _BULLETS = "•‣·◦⁃*-–—"
 
@@ -89,9 +93,12 @@ class Heard:
             found.append(self._copies.popleft()[1])
         return found
 
-    def rest(self) -> list[str]:
-        """What is said as it was heard at the end: what was not said yet, or everything if nothing was translated."""
-        found = [word for _, word in self._copies]
+    def rest(self, last: str) -> list[str]:
+        """What is said as it was heard at the end: what was not said yet, or everything if nothing was translated.
+
+        Where the sentence has been ended by the `last` word said, an address does not end it once more.
+        """
+        found = [word.rstrip(_MARKS) or word if last.endswith(_ENDS) else word for _, word in self._copies]
         self._copies.clear()
         if self.translatable or not self.words:
             return found
@@ -104,7 +111,7 @@ class Heard:
         return twin
 
     def _is_copied(self, word: str) -> bool:
-        if _ADDRESS.search(word) or _TIME_OR_KEY.fullmatch(word):
+        if _ADDRESS.search(word) or _TIME_OR_KEY.fullmatch(word) or _SMILEY.fullmatch(word):
             return True
         if has_text(word):
             return self._pieces(word) > _LONGEST or any(map(self._is_foreign, word))
@@ -125,9 +132,11 @@ class Heard:
         shouted, self._shouted = self._shouted, word.isupper()
         if not word.isupper() or not (shouted or self._first == len(self.words)):
             return word
-        small, large = word.lower(), word.capitalize()
-        calm = min(word, *((small, large) if shouted else (large, small)), key=self._pieces)
-        return calm if shouted or (self._pieces(calm) == 1 and word not in _LIKE_WORDS) else word
+        bare = word.rstrip(_MARKS)
+        small, large = bare.lower(), bare.capitalize()
+        calm = min(*((small, large) if shouted else (large, small)), bare, key=self._pieces)
+        known = shouted or (self._pieces(calm) == 1 and bare not in _LIKE_WORDS)
+        return calm + word[len(bare) :] if known else word
 
     def _pieces(self, word: str) -> int:
         return len(self._vocabulary.encode_word(word))

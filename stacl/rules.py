@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
+from stacl.numbers import Numbers
 from stacl.policies.base import Action, Policy, View
 from stacl.repeats import would_repeat
 from stacl.text import BEGIN, END, PAD, UNKNOWN
@@ -68,9 +69,12 @@ class Rules:
     `early_end` is set or the policy does not read the end at all (SPEC 3).
     """
 
-    def __init__(self, target_ends: np.ndarray, policy: Policy, early_end: bool = False) -> None:
+    def __init__(
+        self, target_ends: np.ndarray, policy: Policy, early_end: bool = False, numbers: Numbers | None = None
+    ) -> None:
         self.ends_word = target_ends
         self.policy = policy
+        self._numbers = numbers
         self.end_is_free = early_end or not policy.reads_all
         # Target units that are enough where nothing tells how long the source is.
         self._enough = 20 if policy.reads_all else _UNHEARD_UNITS
@@ -121,5 +125,8 @@ class Rules:
         elif may_end and hypothesis.units >= 2 * read + self._enough:  # a loop stops here
             logits[:] = -np.inf
             logits[END] = 0.0
-        elif hypothesis.in_word == 0:
-            logits[would_repeat(hypothesis.pieces, self.ends_word, heard)] = -np.inf
+        else:
+            if hypothesis.in_word == 0:
+                logits[would_repeat(hypothesis.pieces, self.ends_word, heard)] = -np.inf
+            if self._numbers:
+                self._numbers.restrict(logits, hypothesis.pieces, heard)

@@ -6,16 +6,16 @@ import bisect
 import copy
 import time
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from stacl.beam import finish, next_pieces
+from stacl.beam import finishing, next_pieces
 from stacl.errors import UserError
 from stacl.policies.base import Action, Policy
-from stacl.rules import Hypothesis, Rules, Start
+from stacl.rules import Hypothesis, Start
 from stacl.text import BEGIN, END
 from stacl.trace import Trace
 
@@ -38,7 +38,8 @@ class Sentence:
     """Reads and writes as the policy decides. All state of the sentence is here; the weights belong to everybody.
 
     `read`, `close` and `change` return an iterator that computes each word when it is asked for, so that whoever
-    serves many can turn to another in between; it must be run to its end before the next call.
+    serves many can turn to another in between; it must be run to its end before the next call. With a beam even a
+    word takes long: then there is a None after each step.
     """
 
     def __init__(
@@ -55,11 +56,12 @@ class Sentence:
         self.translator, self.policy, self.number = translator, policy, number
         self._after = after  # the last word of the sentence before, which the first one is set apart from
         self._beam, self._ahead, self._early_end = beam, ahead, early_end
-        self._rules = Rules(translator.target_pieces.ends_word, policy, early_end)
+        self._rules = translator.rules(policy, early_end)
         self._state: Any = None  # from the first word on: a silent listener needs no memory
         self._hypothesis = Hypothesis()
         self._arrived: deque[list[int]] = deque()  # units that came and were not read yet, each as its pieces
         self._previous = BEGIN
+        self._tail: Generator[None, None, list[Hypothesis]] | None = None  # the search for all that is left
         self._word: list[int] = []  # pieces of the word that is not finished yet
         self._read = 0  # units read, the end counted
         self._hesitated = -1  # units read when the model was not sure enough to go on: not asked again before the next
@@ -72,7 +74,7 @@ class Sentence:
         self._begin = time.perf_counter()
         self._computing = 0.0
 
-    def read(self, word: str, came: float | None = None) -> Iterator[Written]:
+    def read(self, word: str, came: float | None = None) -> Iterator[Written | None]:
         """Hear one more source word; the target words that may now be said. It `came` now, or then (perf_counter)."""
         came = time.perf_counter() if came is None else came
         if not self.begun:
@@ -86,20 +88,20 @@ class Sentence:
             self._arrived += [pieces] if self.policy.unit == "word" else [[piece] for piece in pieces]
         return self._go_on()
 
-    def close(self) -> Iterator[Written]:
+    def close(self) -> Iterator[Written | None]:
         """Hear that the source has ended; the rest of the translation."""
         self._arrived.append([END])
         yield from self._go_on()
-        for word in self._source.rest():
+        for word in self._source.rest(self._written[-1].text if self._written else ""):
             self._say(word, len(self._source.words))
             yield self._written[-1]
 
-    def change(self, policy: Policy) -> Iterator[Written]:
+    def change(self, policy: Policy) -> Iterator[Written | None]:
         """Go on under another policy; what was said stays. What the new one allows at once is returned."""
         if self.begun and policy.unit != self.policy.unit:
             raise UserError(f"within a sentence the unit stays {self.policy.unit}; {policy} counts in {policy.unit}")
         self.policy = policy
-        self._rules = Rules(self.translator.target_pieces.ends_word, policy, self._early_end)
+        self._rules = self.translator.rules(policy, self._early_end)
         self._hesitated = -1
         return self._go_on()
 
@@ -140,7 +142,7 @@ class Sentence:
             compute_seconds=self._computing,
         )
 
-    def _go_on(self) -> Iterator[Written]:
+    def _go_on(self) -> Iterator[Written | None]:
         """Read and write until the policy wants a unit that has not come yet."""
         said, busy = len(self._written), self._source.translatable
         while busy:
@@ -150,6 +152,8 @@ class Sentence:
             while said < len(self._written):
                 said += 1
                 yield self._written[said - 1]
+            if self._beam > 1:
+                yield None
 
     def _step(self) -> bool:
         """One READ or one piece written; False if the next thing to do is to wait for the speaker."""
@@ -186,9 +190,14 @@ class Sentence:
         self._show(piece, finished)
 
     def _write_tail(self) -> None:
-        """All that is left, by beam search: the source is complete, so nobody waits for it."""
-        committed = len(self._hypothesis.pieces)
-        self._hypothesis = finish(self.translator.engine, self._state, [self._start()], self._rules, self._beam)[0]
+        """All that is left, by beam search, a piece at a time: the source is complete, so nobody waits for it."""
+        engine, committed = self.translator.engine, len(self._hypothesis.pieces)
+        self._tail = self._tail or finishing(engine, self._state, [self._start()], self._rules, self._beam)
+        try:
+            next(self._tail)
+            return
+        except StopIteration as search:
+            [self._hypothesis], self._tail = search.value, None
         for piece in self._hypothesis.pieces[committed:]:
             self._show(piece, bool(self._rules.ends_word[piece]))
         self._show(END, bool(self._word))

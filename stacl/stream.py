@@ -164,9 +164,10 @@ class Session:
         self._closed = True
         return said
 
-    def hear(self, item: Item, came: float | None = None) -> Iterator[Written]:
+    def hear(self, item: Item, came: float | None = None) -> Iterator[Written | None]:
         """Hear a word, or the end of a sentence, of a `Source` that others hear too. Each target word is computed when
-        it is asked for; the iterator must be run to its end before the session is used again.
+        it is asked for; the iterator must be run to its end before the session is used again. None says that a step
+        of a beam is done, for whoever has other things to do meanwhile.
 
         The word `came` at this time.perf_counter(), if it had to wait until now.
         """
@@ -175,9 +176,9 @@ class Session:
 
     def change(self, reading: str | Policy) -> list[Written]:
         """Go on under another policy, from the next word on: the listener moves the latency slider."""
-        return list(self.turn_to(reading))
+        return [written for written in self.turn_to(reading) if written]
 
-    def turn_to(self, reading: str | Policy) -> Iterator[Written]:
+    def turn_to(self, reading: str | Policy) -> Iterator[Written | None]:
         """`change` with each target word computed when it is asked for, as in `hear`."""
         self._check_open()
         wanted = policy(reading).settled()
@@ -205,9 +206,9 @@ class Session:
 
     def _follow(self, items: list[Item]) -> list[Written]:
         self._check_open()
-        return [written for item in items for written in self.hear(item)]
+        return [written for item in items for written in self.hear(item) if written]
 
-    def _finish(self) -> Iterator[Written]:
+    def _finish(self) -> Iterator[Written | None]:
         if not self._sentence.begun:
             return
         yield from self._sentence.close()

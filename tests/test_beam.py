@@ -13,6 +13,7 @@ from stacl.beam import next_pieces
 from stacl.masks import reading
 from stacl.policies.base import policy
 from stacl.rules import Hypothesis, Rules, Start
+from stacl.segment import SENTENCE_END
 from stacl.text import END
 from tests.helpers import GERMAN, random_translator
 from tests.test_stream import TRANSLATORS, every_model, live
@@ -38,6 +39,27 @@ def test_looking_ahead_sees_nothing_that_was_not_heard(name):
         session.close()
         assert list(session.trace.target[: len(said[-1])]) == said[-1]
     assert said[0] == said[1] == said[2] != []
+
+
+@pytest.mark.parametrize("ahead", [0, 2])
+def test_a_beam_makes_room_for_others_after_each_piece(monkeypatch, ahead):
+    """A sentence of hundreds of words takes seconds, in which a server has others to turn to."""
+    translator = TRANSLATORS["transformer-causal"]
+    expected = translator.translate_lines([GERMAN[1]], "wait-k:6", beam=3, ahead=ahead)[0]
+    writes, write = [0], translator.engine.write
+
+    def counted(*arguments):
+        writes[-1] += 1
+        return write(*arguments)
+
+    monkeypatch.setattr(translator.engine, "write", counted)
+    session, said = translator.stream("wait-k:6", beam=3, ahead=ahead), []
+    for item in [*GERMAN[1].split(), SENTENCE_END]:
+        for word in session.hear(item):
+            writes.append(0)
+            said += [word.text] if word else []
+    assert tuple(said) == expected.target
+    assert max(writes) == 1 + ahead  # to look ahead for a piece is one step
 
 
 class Fork:

@@ -23,6 +23,8 @@ from stacl.languages import language
         ("00:00:01,000 --> 00:00:03,500", ""),
         ("1\ufe0f\u20e3 Ein Mann um 12:30", "Ein Mann um 12:30"),
         ("- Ein Mann - und -", "Ein Mann - und -"),
+        ("Gut :-) schade :( sehr ;P <3 xD und 3:3 (so) 8) a<3", "Gut schade sehr und 3:3 (so) 8) a<3"),
+        ("Schreib @max, an_alle bericht_2024.pdf (foto.JPG) bis 3.py oder A.Z.", "Schreib bis oder A.Z."),
         ("<i>Ein</i> Mann<br/> <b> geht </B> <EM>weg.</EM> a<b", "Ein Mann geht weg. a<b"),
     ],
 )
@@ -38,7 +40,10 @@ def test_no_model_is_asked_about_what_none_knows(text, given):
     [
         ("ICH HABE KEINE ZEIT!", "Ich habe keine zeit!"),
         ("Die NATO und die USA sagen NEIN.", "Die NATO und die USA sagen NEIN."),
+        ("WAS MACHST DU DA?", "Was machst du da?"),
+        ("HILFE!", "Hilfe!"),
         ("WHO warnt", "WHO warnt"),
+        ("WHO?", "WHO?"),
         ("IBM USA", "IBM USA"),
     ],
 )
@@ -61,6 +66,28 @@ def test_what_comes_last_is_said_last(text):
     assert session.trace.delays[-1] == len(text.split())
     (batched,) = translator.translate_lines([text], "wait-k:1")
     assert (batched.target, batched.delays) == (session.trace.target, session.trace.delays)
+
+
+@pytest.mark.parametrize(
+    ("model", "text"),
+    [
+        ("de-en", "Schreib mir an anna@example.org."),
+        ("en-zh", "Do you know www.example.org?"),
+        ("de-en", "anna@example.org."),
+    ],
+)
+@pytest.mark.parametrize("beam", [1, 5])
+def test_a_sentence_ends_once(model, text, beam):
+    """Whether the model has set a mark or not: it cannot see the one behind the address."""
+    translator = stacl.load(model)
+    (batched,) = translator.translate_lines([text], "wait-k:3", beam=beam)
+    assert sum(word.endswith((".", "?", "。", "？")) for word in batched.target) == 1
+    assert batched.target[-1].startswith(text.split()[-1][:-1])
+    session = translator.stream("wait-k:3", beam=beam)
+    for word in translator.source_language.split(text):
+        session.read(word)
+    session.close()
+    assert session.trace.target == batched.target
 
 
 @pytest.mark.parametrize(

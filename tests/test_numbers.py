@@ -1,0 +1,149 @@
+"""Numbers are said digit for digit as they were heard."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from stacl import api, pretrained
+from stacl.numbers import Numbers
+from stacl.text import END
+
+VOCABULARIES = {name: api.load_vocabularies(pretrained.folder(name)) for name in ("de-en", "en-zh")}
+NUMBERS = {name: Numbers(*sides, myriads=name == "en-zh") for name, sides in VOCABULARIES.items()}
+DIGITS, MARKS = "0123456789", ".,:/-"
+
+
+def allowed(heard: str, said: str, model: str = "de-en") -> str:
+    """Of digits, marks and a space those that may come next; said without a space behind is not yet over."""
+    source, target = VOCABULARIES[model]
+    written = [piece for word in said.split(" ")[:-1] for piece in target.encode_word(word)]
+    written += [target.pieces.index(character) for character in said.split(" ")[-1]]
+    logits = np.zeros(len(target))
+    NUMBERS[model].restrict(logits, written, [*source.encode(heard.split()), END])
+    free = {target.pieces[piece].replace("\u2581", " ") for piece in np.flatnonzero(np.isfinite(logits))}
+    return "".join(character for character in f"{DIGITS}{MARKS} " if character in free)
+
+
+def may_be_said(heard: str, said: str, model: str = "de-en") -> bool:
+    """Whether every digit, mark and the end of the last word are allowed where they come."""
+    first = said.rfind(" ") + 1
+    return all(
+        character in allowed(heard, said[:place], model) for place, character in enumerate(f"{said} ") if place > first
+    )
+
+
+@pytest.mark.parametrize(
+    ("heard", "said", "after"),
+    [
+        ("Er gewann 1.000.000 Euro.", "1,0", "0"),
+        ("Er gewann 1.000.000 Euro.", "1,000", ".,"),  # not over: a thousand was not heard
+        ("Er gewann 1.000.000 Euro.", "1000", "0.,"),
+        ("Er gewann 1000000 Euro.", "1,000", ".,"),
+        ("Er gewann 1.000.000 Euro.", "1", f"0{MARKS} "),  # a million
+        ("Es war 1990 kalt.", "in 19", "9"),
+        ("Es war 1990 kalt.", "in 1990", f"{MARKS} "),
+        ("Das kostet 1299,50 Euro.", "It costs 1", "2.,"),
+        ("Das kostet 1299,50 Euro.", "It costs 129", "9"),
+        ("Das kostet 1299,50 Euro.", "It costs 1,299.", f"15{MARKS} "),  # goes on, or begins another of those heard
+        ("Am 24.12.2024 um 18:30 Uhr", "On 12", f"{MARKS} "),
+        ("Am 24.12.2024 um 18:30 Uhr", "On 12.", f"123{MARKS} "),  # 24, 12, 2024, 18 or 30
+        ("Es war 1990 kalt.", "about 20", f"{DIGITS}{MARKS} "),  # begins like no number that was heard
+        ("Zwanzig Leute", "2", f"{DIGITS}{MARKS} "),  # no digit was heard
+    ],
+)
+def test_what_may_follow(heard, said, after):
+    assert allowed(heard, said) == after
+
+
+@pytest.mark.parametrize(
+    ("heard", "said"),
+    [
+        ("Es sind 10000 Leute.", "10,000"),
+        ("Es sind 10.000 Leute.", "10000"),
+        ("Es sind 10 000 Leute.", "10,000"),
+        ("Es sind 1.234.567,89 Euro.", "1,234,567.89"),
+        ("Um 18.30 Uhr", "18:30"),
+        ("Am 3.4.2020", "2020"),
+        ("Am 3.4.2020", "4/3/2020"),
+        ("Die 5-jährige Anna", "5-"),
+        ("Es sind 3 Millionen.", "3,000,000"),
+        ("Es sind 12 Tausend.", "12,000"),
+    ],
+)
+def test_another_way_to_write_it_is_allowed(heard, said):
+    assert may_be_said(heard, said)
+
+
+@pytest.mark.parametrize(
+    ("heard", "said", "fine"),
+    [
+        ("There are 330,000 people.", "33", True),  # 万
+        ("There are 330,000 people.", "3", False),
+        ("It cost 2.3 billion dollars.", "23", True),
+        ("It cost 1.5 million dollars.", "150", True),
+        ("On November 16, 2019", "11", True),
+        ("On March 16, 2019", "11", False),
+        ("He paid £189m.", "1.89", True),
+    ],
+)
+def test_chinese_counts_in_ten_thousands_and_numbers_its_months(heard, said, fine):
+    assert may_be_said(heard, said, "en-zh") is fine
+
+
+number = st.one_of(
+    st.integers(0, 10**7).map(str),
+    st.integers(1000, 10**9).map(lambda n: f"{n:,}".replace(",", ".")),
+    st.tuples(st.integers(0, 10**5), st.integers(0, 999)).map(lambda pair: f"{pair[0]},{pair[1]}"),
+    st.dates().map(lambda day: f"{day.day}.{day.month}.{day.year}"),
+    st.times().map(lambda time: f"{time:%H:%M}"),
+)
+
+
+@given(st.lists(number, min_size=1, max_size=6), st.data())
+@settings(max_examples=60, deadline=None)
+def test_as_it_was_heard_it_may_always_be_said(heard, data):
+    assert may_be_said(" und ".join(heard), data.draw(st.sampled_from(heard)))
+
+
+@given(st.text("0123456789.,:-/ 万", min_size=1, max_size=30), st.text("0123456789.,:", min_size=1, max_size=12))
+@settings(max_examples=150, deadline=None)
+def test_something_may_always_be_said(heard, said):
+    assert allowed(heard, said)
+
+
+def test_where_only_forbidden_pieces_are_left_the_rule_gives_way():
+    source, target = VOCABULARIES["de-en"]
+    logits = np.full(len(target), -np.inf)
+    logits[END] = 0.0
+    NUMBERS["de-en"].restrict(logits, [target.pieces.index("1")], source.encode(["12"]))
+    assert logits[END] == 0.0
+
+
+def test_a_table_of_numbers_is_not_remembered_whole():
+    table = " ".join(str(n) for n in range(1000, 2000))
+    assert allowed(table, "193") == "6789"  # among the last of them
+    assert allowed(table, "12") == f"{DIGITS}{MARKS} "  # among the first
+
+
+@pytest.mark.parametrize(
+    ("name", "source", "number"),
+    [
+        ("de-en", "Er hat 1.000.000 Euro gewonnen.", "1,000,000"),
+        ("de-en", "Meine Nummer ist 5551234567.", "5551234567"),
+        ("en-de", "He was born in 1990.", "1990"),
+        ("zh-en", "他有555本书。", "555"),
+    ],
+)
+@pytest.mark.parametrize("policy", ["wait-k:3", "confidence:2-6", "full"])
+def test_shipped_models_say_numbers_as_they_heard_them(name, source, number, policy):
+    translator = api.load(name)
+    (trace,) = translator.translate_lines([source], policy, beam=3)
+    assert number in translator.target_language.join(trace.target)
+    with translator.stream(policy, beam=3) as live:
+        for word in translator.source_language.split(source):
+            live.read(word)
+        live.close()
+        assert live.trace.target == trace.target
