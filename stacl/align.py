@@ -9,7 +9,7 @@ A target word whose source word had not been heard when it was said was anticipa
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Generator, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -22,12 +22,15 @@ if TYPE_CHECKING:
 CLEAR_GAIN = 0.7  # nats: the source word at least doubles the target word's probability
 
 
-def alignment(translator: Translator, source: Sequence[str], target: Sequence[str]) -> tuple[int | None, ...]:
-    """For each target word the number, from 1, of the source word that it came from, or None."""
+def alignment(
+    translator: Translator, source: Sequence[str], target: Sequence[str]
+) -> Generator[None, None, tuple[int | None, ...]]:
+    """For each target word the number, from 1, of the source word that it came from, or None; a step a target piece."""
     if not source or not target:
         return (None,) * len(target)
+    table = yield from surprise(translator, source, target)
     # Likelier than after any shorter prefix: a model that stumbles over what it hears and recovers learned nothing.
-    least = np.minimum.accumulate(surprise(translator, source, target), axis=0)
+    least = np.minimum.accumulate(table, axis=0)
     gains = np.diff(least, axis=0)  # [S + 1, T] negative where a word helps
     gains = np.concatenate((gains[:-2], gains[-2:].sum(axis=0, keepdims=True)))  # the end belongs to the last word
     best = gains.argmin(axis=0)
@@ -35,7 +38,7 @@ def alignment(translator: Translator, source: Sequence[str], target: Sequence[st
     return tuple(int(word) + 1 if found else None for word, found in zip(best, clear, strict=True))
 
 
-def surprise(translator: Translator, source: Sequence[str], target: Sequence[str]) -> np.ndarray:
+def surprise(translator: Translator, source: Sequence[str], target: Sequence[str]) -> Generator[None, None, np.ndarray]:
     """-log p of each target word, given those before it: [S + 2, T], after 0 .. S source words, and after the end."""
     engine, pieces = translator.engine, [list(translator.source_pieces.encode_word(word)) for word in source]
     seen = np.cumsum([0, *map(len, pieces), 1])
@@ -46,6 +49,7 @@ def surprise(translator: Translator, source: Sequence[str], target: Sequence[str
     previous = BEGIN
     for place, word in enumerate(target):
         for piece in translator.target_pieces.encode_word(word):
+            yield
             state, logits = engine.write(state, np.full(len(seen), previous), seen)
             found[:, place] += np.logaddexp.reduce(logits, axis=1) - logits[:, piece]
             previous = piece

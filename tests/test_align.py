@@ -7,6 +7,7 @@ import pytest
 from stacl import api
 from stacl.align import alignment, surprise
 from stacl.corpora.base import corpus
+from stacl.steps import run
 from tests.helpers import random_translator
 
 
@@ -14,21 +15,21 @@ from tests.helpers import random_translator
 def test_a_model_that_copies_aligns_each_word_with_itself(copy_run):
     translator = api.load(copy_run)
     words = next(source for source, _ in corpus("copy").open("test")).split()
-    assert alignment(translator, words, words) == tuple(range(1, len(words) + 1))
+    assert run(alignment(translator, words, words)) == tuple(range(1, len(words) + 1))
 
 
 def test_surprise_after_all_was_heard_is_that_of_a_live_session():
     """Row s of the table is what a session that has heard s words would have answered."""
     translator = random_translator()
     source, target = ["ba", "be", "bi"], ["bo", "bu"]
-    found = surprise(translator, source, target)
+    found = run(surprise(translator, source, target))
     assert found.shape == (5, 2)
-    alone = surprise(translator, source[:2], target)
+    alone = run(surprise(translator, source[:2], target))
     assert found[1] == pytest.approx(alone[1], abs=1e-4)
     assert (found > 0).all()
 
 
 def test_nothing_said_or_nothing_heard():
     translator = random_translator()
-    assert alignment(translator, [], ["a", "b"]) == (None, None)
-    assert alignment(translator, ["a"], []) == ()
+    assert run(alignment(translator, [], ["a", "b"])) == (None, None)
+    assert run(alignment(translator, ["a"], [])) == ()

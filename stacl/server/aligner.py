@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import contextlib
+import time
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Generator, Iterator
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from stacl.server import journal
@@ -28,7 +29,7 @@ class Finished(NamedTuple):
 
 
 class Aligner:
-    """The finished sentences of one session, on their way to being told: a job of the background scheduler.
+    """The finished sentences of one session, on their way to being told: a job of a scheduler behind all others.
 
     `tell` takes the event of a sentence; `go_on` is called when there is one sentence less to wait for.
     """
@@ -44,6 +45,7 @@ class Aligner:
         self._tell, self._go_on = tell, go_on
         self._coming: deque[Finished] = deque()  # whose words were not told yet
         self._queue: deque[Finished] = deque()
+        self._steps: Iterator[None] = iter(())  # of the first in the queue
 
     def add(self, finished: Finished) -> None:
         self._coming.append(finished)
@@ -70,19 +72,25 @@ class Aligner:
         self._queue.clear()
 
     def turn(self, until: float) -> bool:
-        try:
-            place, trace = self._queue[0]
-        except IndexError:  # cancelled
+        if not self._queue:  # all was told, or cancelled
+            self._steps = iter(())
             return False
-        members = place | segment_members(trace) | {"alignment": self._alignment(trace)}
+        for _ in self._steps:
+            if time.perf_counter() >= until:
+                return True
+        with contextlib.suppress(IndexError):  # it was the last, or all was cancelled meanwhile
+            self._steps = self._align(*self._queue[0])
+        return True
+
+    def _align(self, place: dict[str, Any], trace: Trace) -> Iterator[None]:
+        alignment = yield from self._alignment(trace)
         # Told before it leaves the queue: who finds the queue empty may say that all was told.
-        self._tell(Event.of("segment", members))
-        if self._queue:
+        self._tell(Event.of("segment", place | segment_members(trace) | {"alignment": alignment}))
+        with contextlib.suppress(IndexError):  # cancelled meanwhile
             self._queue.popleft()
         self._go_on()
-        return bool(self._queue)
 
-    def _alignment(self, trace: Trace) -> tuple[int | None, ...]:
+    def _alignment(self, trace: Trace) -> Generator[None, None, tuple[int | None, ...]]:
         from stacl.align import alignment
 
         unknown = (None,) * len(trace.target)
@@ -90,7 +98,7 @@ class Aligner:
         if max(len(trace.source), len(trace.target)) > _LONGEST or pieces * len(trace.target) > _CELLS:
             return unknown
         try:
-            return alignment(self._translator, trace.source, trace.target)
+            return (yield from alignment(self._translator, trace.source, trace.target))
         except Exception as error:
             journal.failed("an alignment", error)
             return unknown

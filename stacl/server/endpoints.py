@@ -101,7 +101,7 @@ class Endpoints:
             segment=asked.get("segment", True),
             longest=limits.sentence_words,
         )
-        hub.background.wake(job)
+        hub.texts.wake(job)
         found = await _unless_gone(request, job, hub.over)
         return JSONResponse({"model": name, "policy": str(policy)} | found)
 

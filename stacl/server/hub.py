@@ -35,8 +35,9 @@ class Hub:
         self.stopping = False
         self.over = asyncio.Event()  # no more time, even for what is in progress
         self.workers = Scheduler(settings.workers, "words")
-        # What takes long and nobody listens to meanwhile: alignments and whole texts.
-        self.background = Scheduler(1, "background")
+        # What takes long and nobody listens to meanwhile: whole texts; and what nobody even waits for.
+        self.texts = Scheduler(1, "texts")
+        self.alignments = Scheduler(1, "alignments", behind=(self.workers, self.texts))
 
     @cached_property
     def mailbox(self) -> Mailbox:
@@ -68,7 +69,7 @@ class Hub:
             metrics=self.metrics,
             mailbox=self.mailbox,
             workers=self.workers,
-            background=self.background,
+            alignments=self.alignments,
         )
         self.sessions[session.key] = session
         self.metrics.add("sessions_opened")
@@ -150,5 +151,5 @@ class Hub:
     def close(self) -> None:
         for session in list(self.sessions.values()):
             self._forget(session)
-        self.workers.close()
-        self.background.close()
+        for scheduler in (self.workers, self.texts, self.alignments):
+            scheduler.close()

@@ -56,6 +56,7 @@ class Connection:
         self._allowance = Allowance(hub.limits)
         self._replies: deque[str] = deque()  # what has no number and is not kept
         self._farewell: Refusal | None = None
+        self._accepted: int | None = None  # the client's last message that its session had taken by then
         self._to_send, self._room = asyncio.Event(), asyncio.Event()
         self._began = time.monotonic()
         self._sending_since: float | None = None
@@ -87,16 +88,16 @@ class Connection:
 
     def refuse(self, refusal: Refusal) -> None:
         self._hub.metrics.add("refused", reason=refusal.code)
-        if refusal.fatal:
-            self._farewell = self._farewell or refusal
-        else:
+        if not refusal.fatal:
             self._replies.append(refusal.text())
+        elif self._farewell is None:
+            self._farewell, self._accepted = refusal, self._session.accepted if self._session else None
         self.news()
 
     def replaced(self) -> None:
         """Another connection goes on with the session."""
-        self._session = None
         self.refuse(Refusal("taken-over", "another connection goes on with this session", fatal=True))
+        self._session = None
 
     def check(self, now: float) -> None:
         """Called now and then: a client that does not begin, or does not read, is sent away."""
@@ -205,7 +206,7 @@ class Connection:
         # Who was accepted is told so, whatever came next: without its session's name nobody can resume.
         while self._replies:
             await self._put(self._replies.popleft())
-        await self._put(self._farewell.text(self._session.accepted if self._session else None))
+        await self._put(self._farewell.text(self._accepted))
         await self._close(self._farewell.close_code, self._farewell.code)
 
     def _next(self) -> str | None:

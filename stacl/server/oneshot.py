@@ -1,4 +1,4 @@
-"""A whole text, translated at once: the work behind `/translate`, a job of the background scheduler."""
+"""A whole text, translated at once: the work behind `/translate`, a job of a scheduler."""
 
 from __future__ import annotations
 
@@ -58,13 +58,14 @@ class Translation:
         return False
 
     def _translate(self, text: str) -> Iterator[None]:
-        """Line by line, as `stacl translate` does; a step a word."""
+        """Line by line, as `stacl translate` does; a step a word, or a piece of a beam."""
         for line in text.split("\n"):
             words: list[str] = []
             for part in slices(line + "\n"):
                 for item in self._source.feed(part):
                     for word in self._session.hear(item):
-                        words.append(word.text)
+                        if word:
+                            words.append(word.text)
                         yield
                 yield
             self._lines.append(self._language.join(words))

@@ -218,6 +218,7 @@ class Server(uvicorn.Server):
         draining = asyncio.create_task(self._hub.drain())
         while not draining.done() and not self.force_exit:  # which a second Ctrl-C asks for
             await asyncio.wait((draining,), timeout=0.1)
+        self._hub.over.set()  # after a second Ctrl-C, too: who waits for a text is told
         await super().shutdown(sockets)
         if self.force_exit:  # what uvicorn leaves undone then: the threads that compute must end all the same
             await self.lifespan.shutdown()

@@ -57,7 +57,7 @@ class Guard:
     def __init__(self, app: ASGIApp, hub: Hub) -> None:
         self._app, self._hub = app, hub
         self._token = hub.settings.token
-        self._origins = {origin.rstrip("/").lower() for origin in hub.settings.origins}
+        self._origins = set(hub.settings.origins)
         # A proxy in front of the server may pass on the name that the page has there.
         named = {urlsplit(origin).hostname or "" for origin in self._origins}
         self._hosts = None if hub.settings.hosts is None else {*hub.settings.hosts, *named}

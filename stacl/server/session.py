@@ -48,7 +48,7 @@ class LiveSession:
         metrics: Metrics,
         mailbox: Mailbox,
         workers: Scheduler,
-        background: Scheduler,
+        alignments: Scheduler,
     ) -> None:
         self.key, self.model, self.translator = key, model, translator
         self.listener: Listener | None = None
@@ -60,7 +60,7 @@ class LiveSession:
         self._closing = self._wound_up = False
         self._limits, self._metrics, self._workers = limits, metrics, workers
         self._mailbox = mailbox
-        self._aligner = Aligner(translator, background, self._tell, self._go_on) if align else None
+        self._aligner = Aligner(translator, alignments, self._tell, self._go_on) if align else None
         tracks = Tracks(translator, policies, segment=segment, longest=limits.sentence_words, aligner=self._aligner)
         self.policies = tracks.policies
         self._interpreter = Interpreter(tracks, self._report)

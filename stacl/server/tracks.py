@@ -137,8 +137,11 @@ class Tracks:
         self._aligner.add(Finished(place, trace))
         return Pause.REST
 
-    def _say(self, track: int, words: Iterator[Written], arrived: float) -> Iterator[Step]:
+    def _say(self, track: int, words: Iterator[Written | None], arrived: float) -> Iterator[Step]:
         for word in words:
+            if word is None:
+                yield Pause.REST
+                continue
             self._said[track] += 1
             members = {
                 "track": track,

@@ -6,12 +6,14 @@ import asyncio
 import threading
 import time
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Protocol
 
 from stacl.server import journal
 
-TURN = 0.004  # seconds after which a job makes room, at its next word
+TURN = 0.004  # seconds after which a job makes room, at its next step
+_PATIENCE = 10 * TURN  # for which those behind others let them go first: they still get a tenth of the time
+_LAST_TURN = 2.0  # seconds that a turn may take which has begun when the end comes
 
 
 class Job(Protocol):
@@ -20,9 +22,13 @@ class Job(Protocol):
 
 
 class Scheduler:
-    """A job is worked on by one thread at a time; ready ones wait in line, and go to its end after a turn."""
+    """A job is worked on by one thread at a time; ready ones wait in line, and go to its end after a turn.
 
-    def __init__(self, threads: int, name: str) -> None:
+    One that is `behind` others gives way to them.
+    """
+
+    def __init__(self, threads: int, name: str, behind: Sequence[Scheduler] = ()) -> None:
+        self._behind = behind
         self._changed = threading.Condition()
         self._ready: deque[Job] = deque()
         self._woken: dict[Job, bool] = {}  # jobs in line or at work; True: there is news for one at work
@@ -48,16 +54,23 @@ class Scheduler:
         """Jobs in line."""
         return len(self._ready)
 
+    @property
+    def busy(self) -> bool:
+        return bool(self._woken)
+
     def close(self) -> None:
-        """Finish the turns that have begun, and no more."""
+        """Finish the turns that have begun, and no more. One that takes too long is left behind: it has nobody to tell,
+        and ends with the process.
+        """
         with self._changed:
             self._closed = True
             self._changed.notify_all()
         for thread in self._threads:
-            thread.join()
+            thread.join(_LAST_TURN)
 
     def _run(self) -> None:
         while (job := self._next()) is not None:
+            self._give_way()
             try:
                 more = job.turn(time.perf_counter() + TURN)
             except Exception as error:  # a job answers for its own errors; the thread must go on in any case
@@ -70,6 +83,11 @@ class Scheduler:
                 else:
                     del self._woken[job]
             del job  # a thread without work must not keep a session that has ended
+
+    def _give_way(self) -> None:
+        until = time.perf_counter() + _PATIENCE
+        while any(other.busy for other in self._behind) and time.perf_counter() < until and not self._closed:
+            time.sleep(TURN / 4)
 
     def _next(self) -> Job | None:
         with self._changed:

@@ -143,7 +143,7 @@ def test_who_goes_away_stops_the_work(models):
         with pytest.raises(httpx.ReadTimeout):
             httpx.post(f"{running.url}/translate", json=long, timeout=httpx.Timeout(30, read=0.3))
         deadline = time.monotonic() + 20
-        while running.hub.requests or running.hub.background._woken:
+        while running.hub.requests or running.hub.texts.busy:
             assert time.monotonic() < deadline, "somebody who left is still worked for"
             time.sleep(0.02)
 

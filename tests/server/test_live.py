@@ -153,6 +153,7 @@ def test_halves_of_a_character(server):
 
 def test_alignments_come_behind_the_words(server):
     from stacl.align import alignment
+    from stacl.steps import run
 
     with Client(server.live, policies=["wait-k:1", "wait-k:3"], align=True) as client:
         client.text(" ".join(GERMAN))
@@ -160,7 +161,7 @@ def test_alignments_come_behind_the_words(server):
     told = [event for event in events if event["type"] == "segment"]
     assert len(told) == 2 * len(GERMAN)
     for event in told:
-        expected = alignment(server.models["de-en"], event["source"], event["target"])
+        expected = run(alignment(server.models["de-en"], event["source"], event["target"]))
         assert event["alignment"] == list(expected)
         # Whoever is told of a finished sentence has been told all of it.
         before = events[: events.index(event)]

@@ -77,6 +77,7 @@ def test_who_comes_back_takes_over(server):
         assert other.answer()["type"] == "resumed"
         assert client.ended() == (4001, "taken-over")
         assert client.errors[-1]["fatal"]
+        assert client.errors[-1]["accepted"] == 1
         other.seq = client.seq
         other.text("schläft.\n")
         other.until("segment")

@@ -20,7 +20,9 @@ TOKEN = "quite secret"
 @pytest.fixture(scope="module")
 def guarded(models):
     """A server for others: with a token, under any name, for one foreign page."""
-    with serving(models, Settings(token=TOKEN, hosts=None, origins=("https://example.org",), workers=1)) as running:
+    with serving(
+        models, Settings(token=TOKEN, hosts=None, origins=("https://Example.org:443/",), workers=1)
+    ) as running:
         yield running
 
 
@@ -56,6 +58,22 @@ def test_pages_of_other_sites_are_refused(server):
         assert answer.json()["code"] == "foreign-origin"
         assert "Access-Control-Allow-Origin" not in answer.headers
     assert httpx.post(f"{server.url}/translate", json={"text": "a"}, headers={"Origin": own}).status_code == 200
+
+
+@pytest.mark.parametrize(
+    ("given", "sent"),
+    [
+        ("https://example.org:443", "https://example.org"),
+        ("http://EXAMPLE.org:80/", "http://example.org"),
+        ("https://example.org:80", "https://example.org:80"),
+        ("http://localhost:03000", "http://localhost:3000"),
+        ("https://Bücher.example", "https://xn--bcher-kva.example"),
+        ("https://straße.example:8443", "https://xn--strae-oqa.example:8443"),
+        ("http://[0:0:0:0:0:0:0:1]:8080", "http://[::1]:8080"),
+    ],
+)
+def test_an_origin_is_allowed_as_browsers_write_it(given, sent):
+    assert Settings(origins=(given,)).origins == (sent,)
 
 
 def test_other_names_of_this_machine_are_refused(server):

@@ -125,9 +125,17 @@ def test_a_long_request_is_told_of_the_end(model_folder):
 
 
 def test_a_second_interrupt_ends_at_once(model_folder):
-    with process(model_folder, "--limit", "drain_seconds=60") as running, Client(running.live) as client:
+    with (
+        process(model_folder, "--limit", "drain_seconds=60") as running,
+        Client(running.live) as client,
+        ThreadPoolExecutor() as pool,
+    ):
         client.text("Hund " * 12_000)
         client.until("heard")
+        asked = {"text": "Ein Hund springt. " * 5_000, "beam": 8}
+        answer = pool.submit(httpx.post, f"{running.url}/translate", json=asked, timeout=60)
+        while "stacl_requests_total 1" not in httpx.get(f"{running.url}/metrics").text:
+            time.sleep(0.05)
         running.process.send_signal(signal.SIGINT)
         with contextlib.suppress(httpx.TransportError):  # once it no longer listens, it has begun to end
             while True:
@@ -136,6 +144,7 @@ def test_a_second_interrupt_ends_at_once(model_folder):
         code, written = running.end(signal.SIGINT)
         assert time.monotonic() - began < 15
         assert (code, written) == (130, "")
+        assert answer.result().status_code == 503
 
 
 def test_no_user_text_in_the_log(model_folder):
@@ -240,6 +249,9 @@ def test_a_server_for_others_makes_up_a_token_where_none_is_given(arguments, env
         (["x", "--limit", "idle_seconds=inf"], "--limit idle_seconds=N needs a number above 0, not 'inf'"),
         (["x", "--allow-origin", "example.org"], "--allow-origin needs a scheme and a host"),
         (["x", "--allow-origin", "http://["], "--allow-origin needs a scheme and a host"),
+        (["x", "--allow-origin", "http://x:65536"], "--allow-origin needs a scheme and a host"),
+        (["x", "--allow-origin", "http://[:::]"], "--allow-origin 'http://[:::]' names no host"),
+        (["x", "--allow-origin", "https://-ü-.example"], "--allow-origin 'https://-ü-.example' names no host"),
         (["x", "--host", "no.such.host.invalid"], "cannot listen on no.such.host.invalid:0"),
         (["x", "--port", "99999"], "--port goes from 0 to 65535, not 99999"),
         (["x", "--host", "a" * 80], "--host needs a name or an address"),

@@ -2,15 +2,24 @@
 
 from __future__ import annotations
 
+import asyncio
+import json
 import statistics
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
 
+import httpx
 import pytest
 
+from stacl.align import alignment
+from stacl.policies.base import policy
+from stacl.server import aligner, worker
+from stacl.server.aligner import Aligner, Finished
+from stacl.server.oneshot import Translation
 from stacl.server.worker import Scheduler
-from tests.helpers import GERMAN
+from stacl.steps import run
+from tests.helpers import GERMAN, random_translator
 from tests.server.client import Client, alone
 from tests.server.conftest import serving
 
@@ -88,6 +97,54 @@ def test_a_job_that_fails_stops_nobody(scheduler, caplog):
     assert "no good" not in caplog.text  # what a message says may be a user's word
 
 
+class Held:
+    """Does not end its turn before it may."""
+
+    def __init__(self) -> None:
+        self.may, self.begun, self.done = threading.Event(), threading.Event(), threading.Event()
+
+    def turn(self, until: float) -> bool:
+        self.begun.set()
+        self.may.wait(20)
+        self.done.set()
+        return False
+
+
+def test_an_end_does_not_wait_for_a_turn_that_takes_too_long(monkeypatch):
+    monkeypatch.setattr(worker, "_LAST_TURN", 0.05)
+    found, job = Scheduler(1, "test"), Held()
+    found.wake(job)
+    job.begun.wait()
+    found.close()
+    assert not job.done.is_set()
+    job.may.set()
+
+
+def test_who_is_behind_others_gives_way(scheduler, monkeypatch):
+    monkeypatch.setattr(worker, "_PATIENCE", 1000.0)
+    behind, job, first = Scheduler(1, "behind", behind=(scheduler,)), Held(), Held()
+    scheduler.wake(first)
+    first.begun.wait()
+    behind.wake(job)
+    assert not job.begun.wait(0.1)
+    first.may.set()
+    job.begun.wait()
+    job.may.set()
+    behind.close()
+
+
+def test_who_is_behind_others_gets_a_share(scheduler):
+    behind, job, first = Scheduler(1, "behind", behind=(scheduler,)), Held(), Held()
+    scheduler.wake(first)
+    first.begun.wait()
+    behind.wake(job)
+    assert job.begun.wait(20)
+    assert not first.done.is_set()
+    job.may.set()
+    first.may.set()
+    behind.close()
+
+
 def delays(client: Client, rounds: int) -> list[float]:
     """Seconds from sending a word to hearing its translation, again and again."""
     found = []
@@ -142,15 +199,9 @@ def test_sessions_at_once_say_what_they_say_alone(server):
 
 def test_words_do_not_wait_for_alignments(models):
     """The thread behind the words has other things to do: sentences go without their alignments, words as ever."""
-    blocked = threading.Event()
-
-    class Long:
-        def turn(self, until: float) -> bool:
-            blocked.wait(20)
-            return False
-
+    long = Held()
     with serving(models) as running:
-        running.hub.background.wake(Long())
+        running.hub.alignments.wake(long)
         policies = ["wait-k:1", "wait-k:2", "wait-k:3", "full"]
         text = " ".join(GERMAN[:3]) + "\n"
         with Client(running.live, policies=policies, align=True) as client:
@@ -160,8 +211,85 @@ def test_words_do_not_wait_for_alignments(models):
             while len(client.words(3)) < len(wanted):
                 client.answer()
             assert client.words(3) == wanted
-            blocked.set()
+            long.may.set()
             events = client.finish()
     done = [event for event in events if event["type"] == "segment"]
     assert len(done) == len({(event["track"], event["segment"]) for event in done}) == 4 * 15
     assert any(not any(event["alignment"]) for event in done)
+
+
+def test_whole_texts_do_not_wait_for_alignments(models, monkeypatch):
+    members, aligned = aligner.segment_members, Held()
+
+    def held(trace):
+        aligned.turn(0.0)
+        return members(trace)
+
+    monkeypatch.setattr(aligner, "segment_members", held)
+    with serving(models) as running, Client(running.live, align=True) as client:
+        client.text(f"{GERMAN[0]}\n")
+        aligned.begun.wait()
+        assert httpx.post(f"{running.url}/translate", json={"text": GERMAN[0]}, timeout=60).status_code == 200
+        assert not aligned.done.is_set()
+        aligned.may.set()
+        client.until("segment")
+
+
+def test_a_short_text_passes_one_long_sentence(models, monkeypatch):
+    """A beam searches for seconds where the sentence has hundreds of words; the short text comes in the middle."""
+    translator, turns = models["de-en"], []
+    write = translator.engine.write
+
+    def job(name: str, text: str) -> Translation:
+        full = policy("full").settled()
+        made = Translation(translator, full, text, beam=8, ahead=0, segment=False, longest=400)
+        turn = made.turn
+        monkeypatch.setattr(made, "turn", lambda until: turns.append(name) or turn(until))
+        return made
+
+    async def both() -> int:
+        line, long, short = Scheduler(1, "test"), job("long", "Ein Hund springt " * 100), job("short", "Hund")
+        last = 0  # turn in which the long one searched
+
+        def searching(state, previous, *others):
+            nonlocal last
+            if len(previous) > 1 and turns[-1] == "long":
+                line.wake(short)
+                last = len(turns)
+            return write(state, previous, *others)
+
+        monkeypatch.setattr(translator.engine, "write", searching)
+        line.wake(long)
+        await asyncio.gather(long.result, short.result)
+        line.close()
+        return last
+
+    last = asyncio.run(both())
+    assert "short" in turns[:last]
+
+
+@pytest.mark.parametrize("cancelled", [False, True])
+def test_an_alignment_makes_room_for_others_after_each_piece(scheduler, monkeypatch, cancelled):
+    translator, told, writes = random_translator(), [], [0]
+    trace = translator.translate_lines([GERMAN[0]], "wait-k:1")[0]
+    expected = run(alignment(translator, trace.source, trace.target))
+    write = translator.engine.write
+
+    def counted(*arguments):
+        writes[-1] += 1
+        return write(*arguments)
+
+    monkeypatch.setattr(translator.engine, "write", counted)
+    monkeypatch.setattr(scheduler, "wake", lambda job: None)  # whose turns we give ourselves
+    job = Aligner(translator, scheduler, told.append, lambda: None)
+    for number in range(2):
+        job.add(Finished({"track": 0, "segment": number}, trace))
+    job.words_told()
+    while job.turn(0.0):  # its time is over as soon as it begins
+        writes.append(0)
+        if cancelled and len(writes) == 5:
+            job.cancel()
+    assert max(writes) == 1
+    assert not job.pending
+    found = [json.loads(event.text(1, 0.0))["alignment"] for event in told]
+    assert found == ([] if cancelled else [list(expected)] * 2)

@@ -5,6 +5,9 @@ const Recognition = globalThis.SpeechRecognition ?? globalThis.webkitSpeechRecog
 
 export const available = Boolean(Recognition);
 
+const FIRST_WAIT = 250; // ms after another page has taken the microphone; longer each time it does so again
+const LONGEST_WAIT = 8_000;
+
 export class Speech {
   on = false;
   #recogniser = null;
@@ -18,22 +21,34 @@ export class Speech {
   start(code, spaced) {
     this.on = true;
     const recogniser = new Recognition();
-    const results = new Map(); // number of a result -> what was sent of it
+    let settled = new Settled(spaced);
+    let ended = 0; // results that are final
+    let aborted = false;
+    let wait = 0;
     Object.assign(recogniser, { lang: code, continuous: true, interimResults: true });
-    recogniser.onresult = (event) => {
-      for (let i = event.resultIndex; i < event.results.length; i++) {
-        if (!results.has(i)) results.set(i, new Settled(spaced));
-        this.#say(results.get(i), event.results[i]);
-      }
+    recogniser.onresult = ({ results }) => {
+      const transcripts = Array.from(results, (result) => result[0].transcript);
+      const before = ended;
+      while (results[ended]?.isFinal) ended += 1;
+      this.#send(settled.take(transcripts.slice(before, ended), transcripts.slice(ended)));
     };
-    recogniser.onerror = (event) => this.#failed(event.error);
+    recogniser.onerror = ({ error }) => {
+      aborted = error === "aborted";
+      this.#failed(error);
+    };
     // Recognisers stop by themselves after a silence; only the user ends the listening.
     recogniser.onend = () => {
-      results.clear();
-      if (this.on && this.#recogniser === recogniser) recogniser.start();
+      this.#send(settled.rest());
+      settled = new Settled(spaced);
+      ended = 0;
+      // Two pages that listen take the microphone from each other, at once and for ever if neither waited.
+      wait = aborted ? Math.min(Math.max(FIRST_WAIT, 2 * wait), LONGEST_WAIT) : 0;
+      aborted = false;
+      if (wait) setTimeout(() => this.#listen(recogniser), wait);
+      else this.#listen(recogniser);
     };
     this.#recogniser = recogniser;
-    recogniser.start();
+    this.#listen(recogniser);
     this.#handlers.changed();
   }
 
@@ -47,17 +62,20 @@ export class Speech {
   /** Listen no longer, and forget what is not recognised yet: something else has the word. */
   cancel() {
     if (!this.#recogniser) return;
-    this.#recogniser.onresult = null;
+    this.#recogniser.onresult = this.#recogniser.onend = null;
     this.#recogniser.abort();
     this.#recogniser = null;
     this.on = false;
     this.#handlers.changed();
   }
 
-  #say(settled, result) {
-    const text = settled.take(result[0].transcript, result.isFinal);
+  /** Begin, or go on, unless the user or another recogniser has ended it meanwhile. */
+  #listen(recogniser) {
+    if (this.on && this.#recogniser === recogniser) recogniser.start();
+  }
+
+  #send(text) {
     if (text) this.#handlers.send(text);
-    if (result.isFinal) this.#handlers.send("\n"); // a pause of the speaker: recognisers give no full stops
   }
 
   #failed(error) {
@@ -68,27 +86,74 @@ export class Speech {
   }
 }
 
-/** The settled beginning of one result that is still changing. */
+/** The settled beginning of what is still changing: one guess, into however many results a recogniser cuts it. */
 export class Settled {
   #spaced;
-  #sent = 0;
-  #before = [];
+  #before = []; // the last guess
+  #sent = 0; // how much of it
+  #beyond = []; // what was sent, too, and was in an earlier guess behind the end of this one
+  #midway = false; // something was sent since the last sentence ended
 
   constructor(spaced) {
     this.#spaced = spaced;
   }
 
-  /** The text that is settled now and was not before. */
-  take(transcript, final) {
-    const units = this.#spaced ? transcript.split(/\s+/).filter(Boolean) : Array.from(transcript.trim());
+  /** The text that is settled now and was not before: of the results that have become final, and of the guesses at what
+   * follows. A final one ends the sentence, for the speaker has paused: recognisers give no full stops. */
+  take(finals, guesses) {
+    const results = finals.map((result) => this.#units(result));
+    const open = this.#units(guesses.join(this.#spaced ? " " : ""));
+    const units = [...results.flat(), ...open];
+    const ended = units.length - open.length;
+    const start = this.#place(units);
+    const end = Math.max(start, ended, this.#agreed(units) - 1);
+    let text = "";
+    let from = 0;
+    for (const result of results) {
+      text += `${this.#text(units.slice(Math.max(start, from), from + result.length))}\n`;
+      from += result.length;
+    }
+    if (end > start) this.#beyond = [];
+    this.#before = open;
+    this.#sent = end - ended;
+    text += this.#text(units.slice(Math.max(start, ended), end));
+    if (text) this.#midway = !text.endsWith("\n");
+    return text;
+  }
+
+  /** What was not settled when the recogniser ended: it will not come back to it. */
+  rest() {
+    const text = this.#text(this.#before.slice(this.#sent));
+    return text || this.#midway ? `${text}\n` : "";
+  }
+
+  /** How many of these units were sent before. */
+  #place(units) {
+    let start = place(this.#sent, this.#before, units);
+    const sent = this.#before.slice(0, this.#sent);
+    // A guess may end before what was sent of the last one, and a later one go on with it.
+    const lost = sent.slice(place(units.length, units, sent));
+    let again = 0;
+    while (again < this.#beyond.length && start < units.length && same(units[start], this.#beyond[again])) {
+      start += 1;
+      again += 1;
+    }
+    this.#beyond = [...lost, ...this.#beyond.slice(again)];
+    return start;
+  }
+
+  #agreed(units) {
     let agreed = 0;
     while (agreed < units.length && units[agreed] === this.#before[agreed]) agreed += 1;
-    const start = place(this.#sent, this.#before, units);
-    const end = final ? units.length : Math.max(start, agreed - 1);
-    this.#before = units;
-    this.#sent = end;
-    const fresh = units.slice(start, end);
-    return fresh.map((unit) => (this.#spaced ? `${unit} ` : unit)).join("");
+    return agreed;
+  }
+
+  #units(transcript) {
+    return this.#spaced ? transcript.split(/\s+/).filter(Boolean) : Array.from(transcript.trim());
+  }
+
+  #text(units) {
+    return units.map((unit) => (this.#spaced ? `${unit} ` : unit)).join("");
   }
 }
 
@@ -115,6 +180,10 @@ function shared(words, list) {
     row = next;
   }
   return row;
+}
+
+function same(word, other) {
+  return bare(word) === bare(other);
 }
 
 function bare(word) {

@@ -1,4 +1,4 @@
-"""Playing, speaking, captions, transcripts; and that the page suits everybody."""
+"""Playing, captions, transcripts; and that the page suits everybody."""
 
 from __future__ import annotations
 
@@ -70,45 +70,6 @@ def test_a_text_of_ones_own_is_played(visit):
     assert heard(page) == ["Drei", "vier."]
     page.locator("#example").select_option("own")  # another one
     expect(page.get_by_role("textbox", name="A text to play")).to_be_visible()
-
-
-RECOGNISER = """
-delete window.SpeechRecognition;
-window.webkitSpeechRecognition = class {
-  start() { window.recogniser = this; }
-  stop() { this.onend?.(); }
-  abort() { this.onend?.(); }
-};
-window.recognise = (text, isFinal) => {
-  const result = Object.assign([{ transcript: text }], { isFinal });
-  window.recogniser.onresult?.({ resultIndex: 0, results: [result] });
-};
-"""
-
-
-def test_speech_is_sent_once_it_is_settled(visit):
-    page = connected(visit(prepare=lambda page: page.add_init_script(RECOGNISER)))
-    page.get_by_role("button", name="Speak", exact=True).click()
-    assert page.evaluate("recogniser.lang") == "de-DE"
-    for guess in ("Ein", "Ein Mann", "Ein Mann schlief", "Ein Mann schläft ihr"):
-        page.evaluate("guess => recognise(guess, false)", guess)
-    wait_for_words(page, "#heard .now", 1)  # the others may still change
-    page.evaluate("guess => recognise(guess, true)", SENTENCE.rstrip("."))
-    wait_until_said(page)
-    assert heard(page) == SENTENCE.rstrip(".").split()
-    page.evaluate("recogniser.onerror({ error: 'not-allowed' })")
-    expect(page.get_by_role("alert")).to_contain_text("not allowed to use the microphone")
-    expect(page.get_by_role("button", name="Speak", exact=True)).to_have_attribute("aria-pressed", "false")
-
-
-def test_speech_that_comes_after_play_is_not_mixed_in(visit):
-    prepare = {"prepare": lambda page: page.add_init_script(RECOGNISER)}
-    page = connected(visit("?pace=2400&example=The green sofa", **prepare))
-    page.get_by_role("button", name="Speak", exact=True).click()
-    page.click("#play")
-    page.evaluate("recognise('Guten Tag', true)")
-    wait_until_said(page)
-    assert heard(page) == ["Ein", "Mann", "schläft", "auf", "einem", "grünen", "Sofa."]
 
 
 def test_captions_mirror_a_page(visit):
@@ -191,24 +152,6 @@ def test_chinese_subtitles_have_two_lines_of_whole_words_and_time_to_be_read(vis
     number, times, *lines = connected(visit()).evaluate(SUBTITLES_OF, words).splitlines()
     assert (number, times) == ("1", "00:00:00,000 --> 00:00:04,150")
     assert lines == ["我买了一部 iPhone 7，在纽约的一家商店里买", "的，价格是三百美元，我觉得 Microsoft很贵。"]
-
-
-def test_what_was_recognised_is_sent_once_however_it_is_cut(visit):
-    """A recogniser may cut what it has heard into more or fewer words than before."""
-    heard = {
-        "ich bin ein und zwanzig/… jahre/… alt": ("Ich bin 21 Jahre alt", "ich bin ein und zwanzig Jahre alt "),
-        "das haus boot/… liegt im/… hafen": ("Das Hausboot liegt im Hafen", "das haus boot liegt im Hafen "),
-        "zusammen arbeit/zusammenarbeit ist gut/… da": ("Zusammen Arbeit ist gut da", "zusammenarbeit ist gut da "),
-        "ja ja/… ja/… ja": ("Ja, ja, ja, ja!", "ja ja ja, ja! "),
-    }
-    take = """guesses => import("/speech.js").then(({ Settled }) => {
-      const settled = new Settled(true);
-      return guesses.map((guess, i) => settled.take(guess, i === guesses.length - 1)).join("");
-    })"""
-    page = connected(visit())
-    for guesses, (final, expected) in heard.items():
-        grown = list(itertools.accumulate(guesses.split("/"), lambda before, now: now.replace("…", before)))
-        assert page.evaluate(take, [*grown, final]) == expected
 
 
 def test_what_was_typed_wide_is_found_again_when_it_is_heard_narrow(visit):
