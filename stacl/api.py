@@ -48,7 +48,7 @@ class Translator:
         self.source_language = language(settings.data.source)
         self.target_language = language(settings.data.target)
         self._reading = reading
-        self._numbers = Numbers(source, target, myriads=not self.target_language.spaced)
+        self.numbers: Numbers | None = Numbers(source, target, myriads=not self.target_language.spaced)  # None: no rule
 
     @property
     def policy(self) -> Policy:
@@ -110,6 +110,8 @@ class Translator:
         """Many sentences, each one line, in batches: the words are those of live sessions."""
         if isinstance(lines, str):  # whose letters would be taken for sentences
             raise UserError("translate_lines takes a list of sentences; put a single one into a list")
+        if size < 1:
+            raise UserError(f"size says how many lines are decoded together: at least 1, not {size}")
         check(beam, ahead)
         chosen = self._policy(reading)
         rules = self.rules(chosen, early_end)
@@ -135,7 +137,7 @@ class Translator:
 
     def rules(self, reading: Policy, early_end: bool = False) -> Rules:
         """What may be said, under a policy."""
-        return Rules(self.target_pieces.ends_word, reading, early_end, self._numbers)
+        return Rules(self.target_pieces.ends_word, reading, early_end, self.numbers)
 
     def listen(self) -> Heard:
         """A sentence of which nothing was heard yet."""

@@ -1,4 +1,4 @@
-"""Files that are there whole or not at all, their checksums, and folders that one process has for itself."""
+"""Files that are there whole or not at all, their checksums, and files and folders that one process has for itself."""
 
 from __future__ import annotations
 
@@ -66,16 +66,52 @@ def remove(path: Path) -> None:
 @contextlib.contextmanager
 def sole_use(folder: Path, purpose: str) -> Iterator[None]:
     """Inside, no other process gets this folder. The system lets go of it when this one ends, however it ends."""
+
+    def opened() -> int:
+        folder.mkdir(parents=True, exist_ok=True)
+        return os.open(folder, os.O_RDONLY)
+
+    refusal = f"another process is {purpose} in {folder}; let it end first, or take another folder"
+    with _locked(folder, opened, refusal):
+        yield
+
+
+@contextlib.contextmanager
+def sole_writer(file: Path, doing: str = "") -> Iterator[None]:
+    """Inside, no other process writes this file: one that comes meanwhile waits or, where it says what it is `doing`,
+    is refused. The lock lies beside it, for the file itself may be replaced.
+    """
+    lock = file.with_name(f".lock-{file.name}")
+
+    def opened() -> int:
+        lock.parent.mkdir(parents=True, exist_ok=True)
+        return os.open(lock, os.O_RDWR | os.O_CREAT)
+
+    with _locked(lock, opened, doing and f"another process is {doing} {file}; let it end first, or write elsewhere"):
+        try:
+            yield
+        finally:
+            with contextlib.suppress(OSError):  # it was never made where nothing can be written, which others say
+                lock.unlink()
+
+
+@contextlib.contextmanager
+def _locked(path: Path, opened: Callable[[], int], refusal: str) -> Iterator[None]:
+    """With the lock of what `opened` makes and opens at this path. Where there is no refusal, it is waited for."""
     handle = -1
     try:
         import fcntl
 
-        folder.mkdir(parents=True, exist_ok=True)
-        handle = os.open(folder, os.O_RDONLY)
-        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        while True:
+            handle = opened()
+            fcntl.flock(handle, fcntl.LOCK_EX | (fcntl.LOCK_NB if refusal else 0))
+            if _is_at(path, handle):
+                break
+            os.close(handle)  # who had it before has removed it: who comes now makes a new one
+            handle = -1
     except BlockingIOError:
         os.close(handle)
-        raise UserError(f"another process is {purpose} in {folder}; let it end first, or take another folder") from None
+        raise UserError(refusal) from None
     except (ImportError, OSError):  # Windows and some network disks have no such locks: then nobody is kept out
         pass
     try:
@@ -83,6 +119,13 @@ def sole_use(folder: Path, purpose: str) -> Iterator[None]:
     finally:
         if handle >= 0:
             os.close(handle)
+
+
+def _is_at(path: Path, handle: int) -> bool:
+    try:
+        return os.path.samestat(path.stat(), os.fstat(handle))
+    except FileNotFoundError:
+        return False
 
 
 def _sync(path: Path) -> None:

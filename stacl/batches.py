@@ -19,6 +19,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from stacl import fields
 from stacl.errors import UserError
 from stacl.text import BEGIN, END, PAD, units_of
 
@@ -100,10 +101,12 @@ class Encoded:
 
     def __init__(self, folder: Path) -> None:
         try:
-            count = json.loads((folder / "encoded.json").read_text())["pairs"]
+            count = fields.whole("pairs", json.loads((folder / "encoded.json").read_text())["pairs"])
+            if count < 1:
+                raise ValueError(f"encoded.json says {count} pairs")
             lengths = np.memmap(folder / "lengths.u16", dtype="<u2", mode="r", shape=(count, 2))
             pieces = np.memmap(folder / "pieces.u16", dtype="<u2", mode="r")
-        except (OSError, ValueError, KeyError) as error:
+        except (OSError, ValueError, KeyError, TypeError, OverflowError, UserError) as error:
             raise UserError(f"{folder} holds no encoded text: {error}") from None
         # Plain views of what is mapped: slices of a `memmap` cost several times as much.
         self.lengths, self._pieces = (

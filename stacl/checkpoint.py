@@ -13,10 +13,11 @@ A run folder holds everything that is needed to use the model or to go on traini
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import hashlib
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -30,7 +31,7 @@ from stacl.errors import UserError
 
 FORMAT = 1
 KEPT_CHECKPOINTS = 2  # the newest, and one before it in case the newest is damaged by the disk
-_STATE = "state.json"
+_STATE, _WEIGHTS, _OPTIMIZER = "state.json", "weights.safetensors", "optimizer.safetensors"
 
 
 def save_tensors(path: Path, tensors: dict[str, Tensor], metadata: dict[str, str] | None = None) -> None:
@@ -88,8 +89,8 @@ def save_checkpoint(
 
     def write(partial: Path) -> None:
         partial.mkdir()
-        save_tensors(partial / "weights.safetensors", model.state_dict())
-        save_tensors(partial / "optimizer.safetensors", optimizer_tensors(optimizer))
+        save_tensors(partial / _WEIGHTS, model.state_dict())
+        save_tensors(partial / _OPTIMIZER, optimizer_tensors(optimizer))
         sums = {file.name: checksum(file) for file in sorted(partial.iterdir())}
         state = {"format": FORMAT, "progress": progress, "checksums": sums}
         (partial / _STATE).write_text(json.dumps(state, indent=1) + "\n", encoding="utf-8")
@@ -110,18 +111,20 @@ def load_checkpoint(path: Path, model: torch.nn.Module, optimizer: torch.optim.O
     try:
         state = json.loads((path / _STATE).read_text(encoding="utf-8"))
         version, sums, progress = state["format"], state["checksums"], state["progress"]
+        if not (isinstance(sums, dict) and isinstance(progress, dict)):
+            raise TypeError(f"checksums or progress of {_STATE} are no objects")
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise UserError(f"{path} is damaged, or is no checkpoint of stacl: {error}") from None
     if version != FORMAT:
         raise UserError(f"{path} was written by another version of stacl (format {version}, this one reads {FORMAT})")
-    for name, expected in sums.items():
-        if not (path / name).is_file() or checksum(path / name) != expected:
+    for name in (_WEIGHTS, _OPTIMIZER):
+        if not (path / name).is_file() or checksum(path / name) != sums.get(name):
             raise UserError(f"{path}/{name} is damaged; remove the folder {path} to resume from the one before it")
-    weights = load_tensors(path / "weights.safetensors")
-    moments = load_tensors(path / "optimizer.safetensors")
+    weights = load_tensors(path / _WEIGHTS)
+    moments = load_tensors(path / _OPTIMIZER)
     load_weights(model, weights, str(path))
     load_optimizer(optimizer, moments)
-    return dict(progress)
+    return progress
 
 
 def tensors_checksum(tensors: dict[str, Tensor]) -> str:
@@ -142,22 +145,31 @@ def save_model(path: Path, tensors: dict[str, Tensor], facts: dict[str, Any]) ->
 
 def model_facts(path: Path) -> dict[str, Any]:
     """What was saved with a model, without loading its weights."""
+    with _saved_model(path) as (facts, _):
+        return facts
+
+
+def load_model(path: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
+    """The weights of a saved model, their checksum verified, and what was saved with them. It is opened once: a
+    training may put another file in its place at any moment.
+    """
+    with _saved_model(path) as (facts, file):
+        tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 - it is no dictionary
+    if tensors_checksum(tensors) != facts.get("checksum"):
+        raise UserError(f"{path} is damaged: its weights do not have the checksum they were saved with")
+    return tensors, facts
+
+
+@contextlib.contextmanager
+def _saved_model(path: Path) -> Iterator[tuple[dict[str, Any], Any]]:
+    """The facts of a model, and its open file."""
     if not path.is_file():
         raise UserError(f"no model {path}")
     try:
         with safe_open(path, framework="pt") as file:
-            return dict(json.loads((file.metadata() or {})["stacl"]))
-    except (SafetensorError, OSError, ValueError, KeyError) as error:
+            yield dict(json.loads((file.metadata() or {})["stacl"])), file
+    except (SafetensorError, OSError, ValueError, KeyError, TypeError) as error:
         raise UserError(f"{path} is damaged, or is no model of stacl: {error}") from None
-
-
-def load_model_tensors(path: Path) -> dict[str, Tensor]:
-    """The weights of a saved model, their checksum verified."""
-    facts = model_facts(path)
-    tensors = load_tensors(path)
-    if tensors_checksum(tensors) != facts.get("checksum"):
-        raise UserError(f"{path} is damaged: its weights do not have the checksum they were saved with")
-    return tensors
 
 
 def average(sets: Iterable[Mapping[str, Tensor]]) -> dict[str, Tensor]:

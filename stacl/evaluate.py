@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import itertools
 import json
@@ -14,7 +15,7 @@ from typing import Any
 
 from stacl import __version__
 from stacl.api import Translator
-from stacl.atomic import write_text_atomically
+from stacl.atomic import sole_writer, write_text_atomically
 from stacl.beam import check
 from stacl.errors import UserError
 from stacl.metrics import Report, measure
@@ -80,7 +81,9 @@ def evaluate(
     for number, line in enumerate(sources, start=1):
         if not translator.source_language.split(line):
             raise UserError(f"line {number} of the source is empty: it has no latency; remove it from all files")
-    traces = list(_decoded(translator, sources, decoding, out, progress))
+    log = None if out is None else out / decoding.file_name()
+    with sole_writer(log, "writing to") if log else contextlib.nullcontext():
+        traces = list(_decoded(translator, sources, decoding, log, progress))
     # Chinese output has no words that everybody agrees on: its latency is counted in characters.
     spaced = translator.target_language.spaced
     report = measure(
@@ -130,10 +133,9 @@ def _decoded(
     translator: Translator,
     sources: Sequence[str],
     decoding: Decoding,
-    out: Path | None,
+    log: Path | None,
     progress: Callable[[int], None],
 ) -> Iterator[Trace]:
-    log = None if out is None else out / decoding.file_name()
     done = 0
     for trace in _earlier(translator, sources, decoding, log) if log else ():
         done += 1

@@ -44,8 +44,8 @@ def prepare(config: Config, folder: Path, report: Callable[[str], None]) -> Prep
         finally:
             _words(folder).unlink(missing_ok=True)
     source, target = api.load_vocabularies(folder)
-    valid_text = [tuple(line.split("\t")) for line in (data / "valid.tsv").read_text("utf-8").splitlines()]
-    return Prepared(source, target, Encoded(data / "train"), Encoded(data / "valid"), valid_text)  # type: ignore[arg-type]
+    valid_text = list(_read(data / "valid.tsv"))
+    return Prepared(source, target, Encoded(data / "train"), Encoded(data / "valid"), valid_text)
 
 
 def _make(config: Config, folder: Path, report: Callable[[str], None]) -> None:
@@ -164,10 +164,17 @@ def _cut(config: Config, pairs: Iterator[Pair] | list[Pair]) -> Iterator[Pair]:
         yield " ".join(source.split(one)), " ".join(target.split(other))
 
 
-def _read(words: Path) -> Iterator[Pair]:
-    with words.open(encoding="utf-8", newline="\n") as file:
-        for line in file:
-            source, target = line.rstrip("\n").split("\t")
+def _read(text: Path) -> Iterator[Pair]:
+    """Pairs as we wrote them ourselves."""
+    with text.open("rb") as file:
+        for number, line in enumerate(file, start=1):
+            try:
+                source, target = line.decode().rstrip("\n").split("\t")
+            except ValueError:
+                raise UserError(
+                    f"{text}:{number} is damaged: expected a source, a tab and its translation; "
+                    "remove the file, and it is made again"
+                ) from None
             yield source, target
 
 

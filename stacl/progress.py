@@ -12,6 +12,7 @@ from typing import Any
 
 from stacl.atomic import write_text_atomically
 from stacl.batches import Batch
+from stacl.errors import UserError
 from stacl.text import PAD
 
 
@@ -99,10 +100,10 @@ class Log:
         self.path = folder / "log.jsonl"
         kept = []
         if self.path.exists():
-            for line in self.path.read_text(encoding="utf-8").splitlines():
+            for number, line in enumerate(self.path.read_bytes().splitlines(), start=1):
                 with contextlib.suppress(ValueError):  # a kill may have cut the last line
-                    if json.loads(line)["step"] <= step:
-                        kept.append(line + "\n")
+                    if _step(json.loads(line), f"{self.path}:{number}") <= step:
+                        kept.append(line.decode() + "\n")
         write_text_atomically(self.path, "".join(kept))
         self._board = _tensorboard(folder)
 
@@ -117,6 +118,12 @@ class Log:
     def close(self) -> None:
         if self._board:
             self._board.close()
+
+
+def _step(entry: Any, where: str) -> int:
+    if not isinstance(entry, dict) or type(entry.get("step")) is not int:
+        raise UserError(f"{where} is no entry of a training: it has no step; remove the line to go on")
+    return int(entry["step"])
 
 
 def _tensorboard(folder: Path) -> Any:

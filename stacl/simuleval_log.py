@@ -44,7 +44,7 @@ def _of_instance(instance: dict[str, Any], unit: str) -> Trace:
         # For text input SimulEval writes zeros: it keeps no clock there. A word is shown after those before it, even
         # where a system has logged how long each took on its own.
         write_times=tuple(accumulate((time / 1000 for time in elapsed), max)) if any(elapsed) else (),
-        reference=reference.strip() if isinstance(reference, str) else "",
+        reference=reference.strip() if isinstance(reference, str) else None,
         characters=unit == "ms" and signs,
     )
 
@@ -128,9 +128,18 @@ def _is_speech(instance: dict[str, Any]) -> bool:
     """
     source, length = instance.get("source"), instance["source_length"]
     units = source.split() if isinstance(source, str) else source if isinstance(source, list) else None
-    if units is not None and len(units) == length:
+    if len(units) == length if units is not None else _looks_like_words(instance):
         return False
     return isinstance(length, float) or isinstance(source, list)
+
+
+def _looks_like_words(instance: dict[str, Any]) -> bool:
+    """Of a line without a source: whole numbers, no clock, and a delay for each word."""
+    delays = fields.numbers("delays", instance["delays"])
+    elapsed = fields.numbers("elapsed", instance.get("elapsed") or [])
+    length = fields.number("source_length", instance["source_length"])
+    words = fields.string("prediction", instance["prediction"]).split()
+    return not any(number % 1 for number in (length, *delays)) and not any(elapsed) and len(words) == len(delays)
 
 
 def line(number: int, trace: Trace) -> str:
@@ -144,7 +153,7 @@ def line(number: int, trace: Trace) -> str:
         "delays": trace.delays,
         "elapsed": [1000 * time for time in trace.write_times] or [0] * len(trace.delays),
         "prediction_length": len(trace.delays),
-        "reference": trace.reference,
+        "reference": trace.reference or "",  # SimulEval has one format for both
         "source": "".join(trace.source).replace(SPACE_MARK, " ") if pieces else " ".join(trace.source),
         # SimulEval's own logs of speech have milliseconds with a point, by which they are known
         "source_length": float(trace.source_length) if trace.unit == "ms" else trace.source_length,

@@ -147,6 +147,8 @@ def _training_error(message: str, size: int) -> str:
             f"set text.vocabulary to more than {needed[1]}, or lower text.coverage"
         )
     limit = re.search(r"<= (\d+)", message)
+    if limit and int(limit[1]) < SMALLEST_SIZE:
+        return f"the training text is too small for a vocabulary: {limit[1]} pieces, and {SMALLEST_SIZE} are the least"
     if "Vocabulary size" in message or limit:
         most = f" at most {limit[1]}" if limit else " a smaller one"
         return f"the training text does not hold {size} different pieces; set text.vocabulary to{most}"

@@ -9,18 +9,15 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from itertools import pairwise
 from typing import Any
 
 from stacl import fields
 from stacl.errors import UserError, suggest
+from stacl.trace_problems import clock_problem, length_problem, number_problem, path_problem
 
 UNITS = ("word", "piece", "char", "ms")
 SPACE_MARK = "▁"  # what SentencePiece writes for a space
 _FIRST_SIGN = "\u2e80"  # from here on: scripts without spaces
-_LONGEST_SOURCE = 2**53  # units, up to where a whole number is a float, too: figures are
-_LONGEST_TIME = 1e9  # seconds, thirty years: more has no figures
-_CLOCK_ERROR = 1e-3  # seconds by which times may be rounded
 
 
 @dataclass(frozen=True)
@@ -57,16 +54,16 @@ class Trace:
     policy: str = ""
     compute_seconds: float = 0.0  # time spent computing, waiting for the speaker not counted
     revisions: tuple[Revision, ...] = ()  # every change of the screen, for a system that takes words back
-    reference: str = ""  # a reference translation, where the log carries one
+    reference: str | None = None  # a reference translation, where the log carries one, which may be empty
     characters: bool = False  # of a speech system's log: the target is counted in characters
 
     def __post_init__(self) -> None:
-        problem = _path_problem(self.delays, self.source_length)
+        problem = number_problem(self) or path_problem(self.delays, self.source_length)
         # A bare path, as read from a log of R and W, has nothing else that could be wrong.
         if problem is None and (self.source or self.target or self.read_times or self.write_times):
-            problem = _length_problem(self)
+            problem = length_problem(self)
         if problem is None and (self.read_times or self.write_times or self.compute_seconds):
-            problem = _clock_problem(self)
+            problem = clock_problem(self)
         if problem is None and self.revisions:
             problem = _revision_problem(self)
         if problem is None and self.unit not in UNITS:
@@ -179,6 +176,8 @@ class Trace:
             for r in self.revisions
         ]
         kept = {name: value for name, value in values.items() if value or name in ("source_length", "delays")}
+        if self.reference is not None:  # an empty one is not the same as none
+            kept["reference"] = self.reference
         return json.dumps(kept, ensure_ascii=False)
 
     @classmethod
@@ -216,57 +215,6 @@ def _times(shown: list[tuple[str, Revision]]) -> tuple[float, ...]:
     """When each word was last changed, if that is known of all."""
     times = [change.time for _, change in shown if change.time is not None]
     return tuple(times) if len(times) == len(shown) else ()
-
-
-def _path_problem(delays: tuple[int, ...], source_length: int) -> str | None:
-    if source_length < 0:
-        return f"source_length is {source_length}; it counts source units and cannot be negative"
-    if source_length > _LONGEST_SOURCE:
-        return f"source_length is a number of {len(str(source_length))} digits: no source has so many units"
-    if not delays or (delays[0] >= 0 and delays[-1] <= source_length and list(delays) == sorted(delays)):
-        return None
-    last = 0
-    for t, delay in enumerate(delays, 1):
-        if delay < last:
-            if delay < 0:
-                return f"target unit {t} has delay {delay}, which cannot be negative"
-            return f"delays decrease: target unit {t} has delay {delay} after {last}: the path cannot read backwards"
-        if delay > source_length:
-            return f"delay {delay} of target unit {t} exceeds the source length {source_length}"
-        last = delay
-    return None
-
-
-def _length_problem(trace: Trace) -> str | None:
-    for name, found, expected, what in (
-        ("source", trace.source, trace.source_length, "source_length"),
-        ("target", trace.target, len(trace.delays), "the number of delays"),
-        ("read_times", trace.read_times, trace.source_length, "source_length"),
-        ("write_times", trace.write_times, len(trace.delays), "the number of delays"),
-    ):
-        if found and len(found) != expected:
-            return f"{name} has {len(found)} entries, but {what} is {expected}"
-    return None
-
-
-def _clock_problem(trace: Trace) -> str | None:
-    longest = max((trace.compute_seconds, *trace.read_times[-1:], *trace.write_times[-1:]))
-    if longest > _LONGEST_TIME:
-        return f"{longest:g} seconds are no time that a sentence takes"
-    if trace.compute_seconds < 0:
-        return f"compute_seconds is {trace.compute_seconds:g}, which cannot be negative"
-    for name, times in (("read_times", trace.read_times), ("write_times", trace.write_times)):
-        for number, (before, moment) in enumerate(pairwise((0.0, *times)), 1):
-            if not moment >= before:
-                return f"{name} decrease: entry {number} is {moment:g} after {before:g}"
-    if trace.read_times and trace.write_times and trace.source_length == len(trace.read_times):
-        for number, (delay, shown) in enumerate(zip(trace.delays, trace.write_times, strict=True), 1):
-            if delay and shown < trace.read_times[delay - 1] - _CLOCK_ERROR:
-                came = trace.read_times[delay - 1]
-                return (
-                    f"target unit {number} was shown at {shown:g} s, but has seen a source unit that came at {came:g} s"
-                )
-    return None
 
 
 def _revision_problem(trace: Trace) -> str | None:

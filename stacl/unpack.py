@@ -24,7 +24,7 @@ def trained_tensors(folder: Path) -> dict[str, Tensor]:
     """The weights of a run folder or, where it has none, those that were exported into it."""
     weights, exported = folder / "model.safetensors", folder / fast.FOLDER
     if weights.exists() or not exported.is_dir():
-        return checkpoint.load_model_tensors(weights)
+        return checkpoint.load_model(weights)[0]
     sizes, _ = fast.verified(exported)
     return {name: torch.from_numpy(array) for name, array in _undone(_stored(exported), sizes).items()}
 

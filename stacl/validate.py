@@ -15,7 +15,7 @@ from stacl.batches import collate, epoch_batches
 from stacl.config import Config
 from stacl.engine import TorchEngine
 from stacl.loss import loss_of
-from stacl.masks import reading
+from stacl.masks import scheduled
 from stacl.models.base import Model
 from stacl.policies.base import policy
 from stacl.prepare import Prepared
@@ -37,12 +37,14 @@ def validate(model: Model, prepared: Prepared, config: Config) -> Figures:
     device = next(model.parameters()).device
     data = prepared.valid
     surprise, positions = 0.0, 0
-    rng = random.Random(config.train.seed)
     with torch.inference_mode():
         for numbers in epoch_batches(data.lengths, config.train.budget, config.train.seed, 0):
             pairs = [data[number] for number in numbers.tolist()]
             batch = collate(pairs, prepared.source.ends_word, prepared.target.ends_word, chosen.unit).to(device)
-            loss = loss_of(model, batch, reading(chosen, batch, rng), 0.0)
+            # Of a family each sentence has its own by its number, or the loss would depend on the size of batches.
+            draws = [random.Random(f"{config.train.seed} {number}") for number in numbers.tolist()]
+            drawn = map(chosen.draw, draws, batch.source_lengths.tolist())
+            loss = loss_of(model, batch, scheduled(list(drawn), batch), 0.0)
             surprise += float(loss.surprise)
             positions += loss.positions
     lines = spread_out(prepared.valid_text, config.train.bleu_lines)

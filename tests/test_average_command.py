@@ -18,14 +18,14 @@ def another(copy_run, tmp_path):
     """The run, a step further: other weights, the same pieces."""
     folder = tmp_path / "another"
     shutil.copytree(copy_run, folder)
-    weights = checkpoint.load_model_tensors(folder / "model.safetensors")
+    weights, _ = checkpoint.load_model(folder / "model.safetensors")
     moved = {name: tensor + 0.01 * torch.ones_like(tensor) for name, tensor in weights.items()}
     checkpoint.save_model(folder / "model.safetensors", moved, {"step": 201})
     return folder
 
 
 def weights(folder):
-    return checkpoint.load_model_tensors(folder / "model.safetensors")
+    return checkpoint.load_model(folder / "model.safetensors")[0]
 
 
 def test_the_mean_of_two_runs(copy_run, another, tmp_path, capsys):

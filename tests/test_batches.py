@@ -146,9 +146,10 @@ def test_a_damaged_folder_says_so(tmp_path):
         (fresh() / name).unlink()
         with pytest.raises(UserError, match="holds no encoded text"):
             Encoded(tmp_path / "data")
-    (fresh() / "encoded.json").write_text('{"pears": 2}')
-    with pytest.raises(UserError, match="holds no encoded text"):
-        Encoded(tmp_path / "data")
+    for content in ('{"pears": 2}', "[]", '{"pairs": -3}', '{"pairs": 0}', '{"pairs": "x"}', f'{{"pairs": {10**30}}}'):
+        (fresh() / "encoded.json").write_text(content)
+        with pytest.raises(UserError, match="holds no encoded text"):
+            Encoded(tmp_path / "data")
     whole = (fresh() / "pieces.u16").read_bytes()
     (tmp_path / "data" / "pieces.u16").write_bytes(whole[:-2])
     with pytest.raises(UserError, match="8 pieces expected, 7 found"):

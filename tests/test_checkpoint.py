@@ -7,9 +7,11 @@ import json
 import pytest
 import torch
 
-from stacl import checkpoint
+from stacl import api, checkpoint, config
 from stacl.atomic import write_atomically, write_text_atomically
 from stacl.errors import UserError
+from stacl.text import Subwords
+from tests.helpers import GERMAN
 
 
 def model(seed: int = 1, width: int = 4) -> torch.nn.Module:
@@ -109,7 +111,15 @@ def test_a_damaged_checkpoint_is_named_and_changes_nothing(tmp_path, name, harm)
 
 @pytest.mark.parametrize(
     ("content", "message"),
-    [("{", "is damaged"), ("[]", "is damaged"), ('{"format": 1}', "is damaged"), (None, "another version of stacl")],
+    [
+        ("{", "is damaged"),
+        ("[]", "is damaged"),
+        ('{"format": 1}', "is damaged"),
+        ('{"format": 1, "checksums": [], "progress": {}}', "is damaged"),
+        ('{"format": 1, "checksums": {}, "progress": []}', "is damaged"),
+        ('{"format": 1, "checksums": {}, "progress": {}}', "weights.safetensors is damaged"),
+        (None, "another version of stacl"),
+    ],
 )
 def test_a_state_that_cannot_be_read(tmp_path, content, message):
     net, optimizer = trained()
@@ -157,20 +167,52 @@ def test_a_model_keeps_its_facts_and_its_checksum(tmp_path):
     checkpoint.save_model(path, tensors, {"bleu": 30.5})
     facts = checkpoint.model_facts(path)
     assert facts == {"format": 1, "bleu": 30.5, "checksum": checkpoint.tensors_checksum(tensors)}
-    assert same(checkpoint.load_model_tensors(path), tensors)
+    loaded, found = checkpoint.load_model(path)
+    assert same(loaded, tensors)
+    assert found == facts
     content = bytearray(path.read_bytes())
     content[-1] ^= 1
     path.write_bytes(content)
     with pytest.raises(UserError, match="do not have the checksum they were saved with"):
-        checkpoint.load_model_tensors(path)
+        checkpoint.load_model(path)
     path.write_bytes(content[:50])
     with pytest.raises(UserError, match="is damaged, or is no model of stacl"):
-        checkpoint.load_model_tensors(path)
+        checkpoint.load_model(path)
     checkpoint.save_tensors(path, tensors)
     with pytest.raises(UserError, match="is damaged, or is no model of stacl"):
         checkpoint.model_facts(path)
     with pytest.raises(UserError, match="no model"):
         checkpoint.model_facts(tmp_path / "nothing")
+
+
+@pytest.mark.parametrize("moment", ["the facts were read", "the weights were read"])
+def test_a_model_that_is_replaced_while_it_is_loaded_keeps_its_own_checksum(tmp_path, monkeypatch, moment):
+    """A training saves a better one: weights and checksum must be of the same, whichever it is."""
+    sizes = {"width": 8, "inner": 8, "heads": 1, "encoder_layers": 1, "decoder_layers": 1}
+    data = config.DataSettings("art", "art", corpora=["copy"])
+    settings = config.Config(model=config.ModelSettings(**sizes), data=data)
+    config.save(settings, tmp_path / "config.toml")
+    (tmp_path / "vocabulary").mkdir()
+    pieces = Subwords.train([line.split() for line in GERMAN], 320)
+    pieces.save(tmp_path / "vocabulary" / "source.model")
+    torch.manual_seed(1)
+    for name in ("model", "better"):
+        weights = api.build_model(settings, pieces, pieces).state_dict()
+        checkpoint.save_model(tmp_path / f"{name}.safetensors", weights, {})
+    read_json, checksum_of = json.loads, checkpoint.tensors_checksum
+
+    def replaced(value):
+        if (tmp_path / "better.safetensors").exists():
+            (tmp_path / "better.safetensors").replace(tmp_path / "model.safetensors")
+        return value
+
+    if moment == "the facts were read":
+        monkeypatch.setattr(json, "loads", lambda text: replaced(read_json(text)))
+    else:
+        monkeypatch.setattr(checkpoint, "tensors_checksum", lambda tensors: replaced(checksum_of(tensors)))
+    loaded = api.load(tmp_path)
+    assert not (tmp_path / "better.safetensors").exists()
+    assert loaded.fingerprint == checksum_of(loaded.engine.model.state_dict())
 
 
 def test_tied_weights_are_saved(tmp_path):

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from stacl import __main__, api
-from stacl.atomic import sole_use
+from stacl.atomic import sole_writer
 from stacl.commands import distill
 from stacl.corpora.base import corpus
 from tests.conftest import changes, stacl
@@ -97,6 +97,44 @@ def test_a_killed_run_goes_on(teacher, expected, tmp_path, capsys, monkeypatch, 
     assert read(tmp_path / "said.source") == [line for line, _ in corpus(CORPUS).open("test")]
 
 
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (["A dog runs.", "A cat sits."], ".partial-said.en:2 was translated before, but the corpus has another there"),
+        (["A dog runs."], ".partial-said.en:2 was translated before, but the corpus ends before it"),
+    ],
+)
+def test_another_text_is_no_end_of_this_one(tmp_path, capsys, monkeypatch, text, message):
+    """Killed, and started again on a corpus of that name elsewhere, or on one that was edited."""
+    for root, lines in (("one", ["A dog runs.", "A\x0bman sits.", "It is cold."]), ("other", text)):
+        (tmp_path / root / "zhen-small").mkdir(parents=True)
+        for side in ("zh", "en"):
+            written = "".join(f"{line}\n" for line in lines)
+            (tmp_path / root / "zhen-small" / f"val.{side}").write_text(written, encoding="utf-8")
+
+    def distilled(root: str) -> int:
+        options = ["--split", "val", "--root", str(tmp_path / root), "--beam", "1", "--out", str(tmp_path / "said")]
+        return __main__.main(["distill", "captions-en-de", "three-am", *options])
+
+    with monkeypatch.context() as patched:
+        patched.setattr(distill, "BLOCK", 2)
+        once = api.Translator.translate_lines
+        patched.setattr(
+            *(api.Translator, "translate_lines"),
+            lambda self, lines, *args, **options: once(self, lines, *args, **options) if len(lines) == 2 else 1 / 0,
+        )
+        with pytest.raises(ZeroDivisionError):
+            distilled("one")
+    partial = tmp_path / ".partial-said.en"
+    before = partial.read_bytes()
+    assert len(before.splitlines()) == 2
+    assert distilled("other") == 2
+    assert message in capsys.readouterr().err
+    assert partial.read_bytes() == before
+    assert distilled("one") == 0  # also a line that could not be written as it was
+    assert len(read(tmp_path / "said.en")) == 3
+
+
 def test_files_of_unequal_length_are_cut_to_what_both_have(tmp_path):
     one, other = tmp_path / "one", tmp_path / "other"
     one.write_bytes(b"a\nb\nc\n")
@@ -126,7 +164,7 @@ def test_another_way_of_translating_is_not_mixed_in(teacher, tmp_path, capsys):
 
 
 def test_two_at_once_are_one_too_many(teacher, tmp_path, capsys):
-    with sole_use(tmp_path / ".lock-said", "distilling"):
+    with sole_writer(tmp_path / "said", "distilling into"):
         assert command(teacher, tmp_path / "said") == 2
     assert "another process is distilling" in capsys.readouterr().err
     assert not list(tmp_path.glob("*said.*"))

@@ -112,6 +112,15 @@ def test_simuleval_speech_log_counts_milliseconds(file: Callable) -> None:
     assert measure([trace]).scores["AL_CA"] == pytest.approx((1100 + 2900 - 2501 / 2) / 2)
 
 
+@pytest.mark.parametrize("elapsed", [{}, {"elapsed": [0.0, 0.0]}])
+def test_a_text_log_without_a_source_may_have_points_in_its_numbers(file: Callable, elapsed: dict) -> None:
+    """As it looks after a way through a table."""
+    line = {"prediction": "a b", "delays": [1.0, 3.0], "source_length": 3.0} | elapsed
+    assert list(logs.read(file(json.dumps(line)))) == [Trace(3, (1, 3), target=("a", "b"))]
+    for speech in ({"elapsed": [400.0, 3100.0]}, {"source_length": 3.5}, {"delays": [1.0, 2.5]}, {"source": ["a.wav"]}):
+        assert [trace.unit for trace in logs.read(file(json.dumps(line | speech)))] == ["ms"]
+
+
 def test_a_speech_log_written_again_counts_milliseconds_still(file: Callable, tmp_path: Path) -> None:
     line = _instance("a b", [1000.0, 2500.0], source_length=2500.0, source=["a.wav"], elapsed=[1100.0, 2900.0])
     logs.write(list(logs.read(file(line))), tmp_path / "again.log", "simuleval")

@@ -174,6 +174,22 @@ def test_curves_of_several_test_sets_are_kept_apart(folder: Path) -> None:
     assert notes == {"ours, wait-k, captions": ["1", "3"], "ours, wait-k, news": ["1", "3"]}
 
 
+def test_curves_of_several_decodings_are_kept_apart(folder: Path) -> None:
+    """Greedy and with a beam in one scores.json; another policy, decoded in one way only, needs not say in which."""
+
+    def result(policy: str, decoding: str) -> dict:
+        signature = f"policy:{policy}|policy-unit:word|{decoding}|decoding:batched|version:1.0"
+        return {"policy": policy, "scores": {"BLEU": 30.0, "AL": 1.0}, "signatures": {"decoding": signature}}
+
+    greedy, beam = "beam:1|early-end:masked", "beam:5|early-end:masked"
+    found = [result(f"wait-k:{k}", decoding) for decoding in (greedy, beam) for k in (1, 3)]
+    (folder / "both.json").write_text(json.dumps([*found, result("none", "beam:1|early-end:allowed")]))
+    notes = {name: [point.note for point in points] for name, points in tradeoff.read_curves("both.json").items()}
+    assert notes == {"wait-k, beam=1": ["1", "3"], "wait-k, beam=5": ["1", "3"], "none": [""]}
+    (folder / "one.json").write_text(json.dumps(found[:2]))
+    assert list(tradeoff.read_curves("ours=one.json")) == ["ours"]
+
+
 def test_curve_is_sorted_and_has_whiskers(folder: Path) -> None:
     base.prepare([])
     curves = tradeoff.read_curves("ours=ours.json") | tradeoff.read_curves("theirs=theirs1.json,theirs3.json")

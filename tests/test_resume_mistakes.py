@@ -98,6 +98,27 @@ def test_foreign_and_truncated_checkpoints(trained, capsys, tmp_path):
     assert "is damaged, or is no checkpoint" in complaint(capsys, "train", "--resume", "--out", trained)
 
 
+def test_lines_that_a_run_did_not_write_are_named(trained, capsys):
+    resume = ("train", "--resume", "--out", trained, "--set", "train.steps=6")
+    valid, log = trained / "data" / "valid.tsv", trained / "log.jsonl"
+    for file, damage, message in (
+        (valid, b"no tab\n", "valid.tsv:2 is damaged: expected a source, a tab and its translation"),
+        (valid, b"one\ttab\ttoo many\n", "valid.tsv:2 is damaged"),
+        (valid, b"no\ttext: \xff\n", "valid.tsv:2 is damaged"),
+        (log, b"[1]\n", "log.jsonl:2 is no entry of a training: it has no step"),
+        (log, b"{}\n", "log.jsonl:2 is no entry"),
+        (log, b'{"step": "x"}\n', "log.jsonl:2 is no entry"),
+    ):
+        before = file.read_bytes()
+        first, *rest = before.splitlines(keepends=True)
+        file.write_bytes(b"".join([first, damage, *rest]))
+        assert message in complaint(capsys, *resume)
+        file.write_bytes(before)
+    log.write_bytes(before + b'{"step": 4, "los')  # cut by a kill: nothing is lost that will not happen again
+    assert main([*map(str, resume)]) == 0
+    assert [json.loads(line)["step"] for line in log.read_text().splitlines()] == [2, 4, 6]
+
+
 def test_a_mean_cannot_be_resumed(trained, capsys):
     """Without a checkpoint it would begin anew, and overwrite the weights."""
     shutil.rmtree(trained / "checkpoints")
@@ -114,15 +135,32 @@ def test_what_is_missing_of_the_data_is_made_again(trained, capsys):
     assert not (trained / "data" / "words.tsv").exists()
 
 
+DRAWING = """
+from stacl.policies.base import Policy
+from stacl.policies.wait_k import WaitK
+class Mine(Policy):
+    def wish(self, t): return 1 + t
+    def draw(self, rng, length): return WaitK(rng.randint(1, {most}), unit=self.unit)
+    def spec(self): return "mine"
+"""
+
+
 def test_a_policy_whose_file_was_edited_is_another(tmp_path, capsys, quick):
+    """Also in what no schedule shows: what it draws for each sentence."""
     own, run = tmp_path / "g.py", tmp_path / "own"
-    own.write_text("def g(t): return t\n")
-    assert main(["train", *map(str, quick), "--out", str(run), "--set", f"policy={own}:g"]) == 0
-    own.write_text("# the same\ndef g(t): return t + 0\n")
+    own.write_text(DRAWING.format(most=3))
+    assert main(["train", *map(str, quick), "--out", str(run), "--set", f"policy={own}:Mine"]) == 0
     assert main(["train", "--resume", "--out", str(run), "--set", "train.steps=5"]) == 0
-    own.write_text("def g(t): return t + 1\n")
+    own.write_text(DRAWING.format(most=9))
     said = complaint(capsys, "train", "--resume", "--out", run, "--set", "train.steps=6")
-    assert "reads otherwise than when" in said
+    assert "is not what it was when" in said
+    kept = run / "schedule.json"
+    kept.write_text(json.dumps(json.loads(kept.read_text())[:100]))  # as older runs have it
+    own.write_text(DRAWING.format(most=9).replace("1 + t", "2 + t"))
+    assert "is not what it was when" in complaint(capsys, "train", "--resume", "--out", run)
+    own.write_text(DRAWING.format(most=3))
+    assert main(["train", "--resume", "--out", str(run), "--set", "train.steps=6"]) == 0
+    assert len(json.loads(kept.read_text())) == 101
 
 
 def test_a_finished_run_keeps_the_config_that_it_was_trained_with(trained, capsys):

@@ -229,6 +229,9 @@ def test_a_closed_session_says_so():
         TRANSLATORS["transformer-causal"].stream("wait-k:1", beam=0)
     with pytest.raises(UserError, match="takes a beam of 2 or more"):
         TRANSLATORS["transformer-causal"].translate_lines(["Ja."], "wait-k:1", ahead=2)
+    for size in (0, -5):
+        with pytest.raises(UserError, match=f"decoded together: at least 1, not {size}"):
+            TRANSLATORS["transformer-causal"].translate_lines(["Ja."], size=size)
     with pytest.raises(UserError, match="0 or more pieces ahead, not -1"):
         TRANSLATORS["transformer-causal"].stream("wait-k:1", beam=2, ahead=-1)
 

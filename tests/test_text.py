@@ -167,6 +167,9 @@ def test_a_vocabulary_that_does_not_fit_the_text():
     assert len(Subwords.train(SENTENCES, most)) == most
     with pytest.raises(UserError, match="could not learn"):
         Subwords.train([], 400)
+    # No size could be named that would do.
+    with pytest.raises(UserError, match=rf"too small for a vocabulary: 2\d\d pieces, and {SMALLEST_SIZE} are"):
+        Subwords.train([["ab", "ba"], ["abab"]], 400)
 
 
 def test_long_nonsense_is_not_remembered():

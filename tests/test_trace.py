@@ -47,6 +47,10 @@ def traces(draw: st.DrawFn) -> Trace:
     )
 
 
+def test_milliseconds_may_have_fractions() -> None:
+    assert Trace(1500.5, (300.25, 1500.5), unit="ms").delays == (300.25, 1500.5)  # type: ignore[arg-type]
+
+
 def test_examples() -> None:
     assert doctest.testmod(module).failed == 0
 
@@ -83,6 +87,12 @@ def test_characters_inherit_delay_and_time(trace: Trace) -> None:
         ({"source_length": 3, "delays": (1, 4)}, "delay 4 of target unit 2 exceeds the source length 3"),
         ({"source_length": 3, "delays": (-1, 2)}, "target unit 1 has delay -1"),
         ({"source_length": -1, "delays": ()}, "cannot be negative"),
+        ({"source_length": 3, "delays": (1, math.nan, 3)}, "a delay is nan, which is no number"),
+        ({"source_length": 3, "delays": (math.nan,), "unit": "ms"}, "a delay is nan, which is no number"),
+        ({"source_length": 3, "delays": (1, math.inf), "unit": "ms"}, "a delay is inf, which is no number"),
+        ({"source_length": math.nan, "delays": (), "unit": "ms"}, "source_length is nan, which is no number"),
+        ({"source_length": 3, "delays": (1, 2.5)}, "a delay is 2.5; it counts source units and must be a whole number"),
+        ({"source_length": 2.5, "delays": (1, 2)}, "source_length is 2.5; it counts source units"),
         ({"source_length": 2, "delays": (1,), "target": ("a", "b")}, "target has 2 entries"),
         (
             {"source_length": 2, "delays": (1,), "source": ("a",)},
@@ -182,7 +192,8 @@ def test_cutoff() -> None:
         ({"read_times": (3.0, 2.0, 1.0)}, "read_times decrease: entry 2 is 2 after 3"),
         ({"write_times": (-5.0, 2.1, 3.1)}, "write_times decrease: entry 1 is -5 after 0"),
         ({"write_times": (1.0, math.nan, 3.1)}, "write_times decrease: entry 2 is nan after 1"),
-        ({"compute_seconds": -4.0}, "compute_seconds is -4, which cannot be negative"),
+        ({"compute_seconds": -4.0}, "compute_seconds is -4; it must be 0 or more"),
+        ({"compute_seconds": math.nan}, "compute_seconds is nan; it must be 0 or more"),
         (
             {"read_times": (1.0, 2.0, 3.0), "write_times": (0.1, 2.2, 3.3)},
             "target unit 1 was shown at 0.1 s, but has seen a source unit that came at 1 s",

@@ -26,7 +26,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
-from stacl.atomic import sole_use, write_text_atomically
+from stacl.atomic import sole_writer, write_text_atomically
 from stacl.errors import UserError
 
 if TYPE_CHECKING:
@@ -77,13 +77,8 @@ def run(args: argparse.Namespace) -> int:
         "schedule": chosen.settled().outline(),
         "beam": args.beam,
     }
-    lock = args.out.with_name(f".lock-{args.out.name}")
-    with sole_use(lock, "distilling"):
-        try:
-            _distill(translator, lines, args, facts, files)
-        finally:
-            with contextlib.suppress(OSError):  # it was never made where nothing can be written, which is said already
-                lock.rmdir()
+    with sole_writer(args.out, "distilling into"):
+        _distill(translator, lines, args, facts, files)
     print("\n".join(map(str, files)))
     return 0
 
@@ -118,9 +113,7 @@ def _distill(
                 if other.exists():  # a kill came between the two last renames
                     other.replace(one)
         done = _keep_whole_lines(partial)
-        skipped = sum(1 for _ in itertools.islice(lines, done))
-        if skipped < done:
-            raise UserError(f"{partial[0]} has {done} lines, the corpus only {skipped}; remove it to begin anew")
+        _skip(lines, partial[0], done)
         bar = Progress("lines", done=done)
         with partial[0].open("ab") as sources, partial[1].open("ab") as targets:
             for block in iter(lambda: list(itertools.islice(lines, BLOCK)), []):
@@ -192,6 +185,22 @@ def _whole_lines(file: Path, cut_after: int | None = None) -> int:
     return count
 
 
+def _skip(lines: Iterator[str], sources: Path, done: int) -> None:
+    """Past what was translated before, which must be the same text: the corpus may have been edited, or be another."""
+    if not done:
+        return
+    with sources.open("rb") as file:
+        for number, before in enumerate(itertools.islice(file, done), start=1):
+            line = next(lines, None)
+            if line is None or _written(line) != before:
+                now = "the corpus ends before it" if line is None else "the corpus has another there"
+                raise UserError(f"{sources}:{number} was translated before, but {now}; remove it to begin anew")
+
+
 def _append(file: BinaryIO, lines: list[str]) -> None:
-    file.write("".join(f"{' '.join(line.splitlines())}\n" for line in lines).encode())
+    file.writelines(map(_written, lines))
     file.flush()
+
+
+def _written(line: str) -> bytes:
+    return f"{' '.join(line.splitlines())}\n".encode()

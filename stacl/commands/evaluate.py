@@ -6,9 +6,12 @@
   stacl evaluate de-en --set multi30k/test2016 eval-deen/newstest2015 --root DIR --policy wait-k:3 wait-k:9 full
 
 With --out, traces and scores are kept in a folder, and the same command goes on after an interruption; traces of
-another text or model that had the same name are set aside there, not overwritten. --live runs every sentence through a
-live session by itself, so that computing time is measured too: how far the listener is behind a speaker of the given
---pace, in milliseconds (AL_CA), the share of his time that the machine computes (RTF).
+another text or model that had the same name are set aside there, not overwritten. Several commands may run at once
+with one --out, each under policies of its own.
+
+--live runs every sentence through a live session by itself, so that computing time is measured too: how far the
+listener is behind a speaker of the given --pace, in milliseconds (AL_CA), the share of his time that the machine
+computes (RTF).
 """
 
 from __future__ import annotations
@@ -20,7 +23,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from stacl.atomic import write_text_atomically
+from stacl.atomic import sole_writer, write_text_atomically
 from stacl.corpora.base import ROOT_VARIABLE, corpus
 from stacl.errors import UserError
 from stacl.logs import read_lines
@@ -101,7 +104,9 @@ def run(args: argparse.Namespace) -> int:
         if not args.json:
             print(table(found, one.name), flush=True)
     if args.out:
-        _keep(args.out / "scores.json", results)
+        scores = args.out / "scores.json"
+        with sole_writer(scores):  # a sweep may run several of us at once
+            _keep(scores, results)
     if args.json:
         print(json.dumps(results, indent=1))
     return 0

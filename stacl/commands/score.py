@@ -132,7 +132,7 @@ def run(args: argparse.Namespace) -> int:
 
 def _tokenizer(references: Mapping[str, Sequence[str]] | None, first: Sequence[Trace]) -> str:
     """What suits the references, which without a file are those of the log: Chinese has no spaces between its words."""
-    own = [trace.reference for trace in first]
+    own = [trace.reference or "" for trace in first]
     lines = next(iter(references.values()), [])[:_LOOKED_AT] if references else own
     letters = [character for line in lines for character in line if character.isalpha()]
     return "zh" if 2 * sum(map(is_han, letters)) > len(letters) else "13a"
@@ -172,7 +172,7 @@ def _with_texts(trace: Trace, reference: str | None, text: str | None, source: s
     read = not trace.source and trace.unit == "word" and len(heard) == trace.source_length
     return replace(
         trace,
-        reference=reference or trace.reference,
+        reference=trace.reference if reference is None else reference,
         target=target if said else trace.target,
         source=heard if read else trace.source,
     )

@@ -27,7 +27,7 @@ from stacl.policies.base import policy
 if TYPE_CHECKING:
     from stacl.distributed import World
 
-SCHEDULE = "schedule.json"  # g(t) of the policy that a run was begun under: the file of one's own may be edited
+SCHEDULE = "schedule.json"  # the outline of the policy that a run was begun under: a file of one's own may be edited
 _FIXED = ("seed", "optimizer")  # with another one, what was trained before is no beginning of this run
 
 
@@ -85,7 +85,7 @@ def _train(settings: config.Config, folder: Path, resume: bool, world: World) ->
         for name, old, new in _changes(config.load(own), settings):
             say(f"train.{name} is {new} from here on; it was {old}")
         config.save(settings, own)  # not before it is known that the run can go on so
-        write_text_atomically(folder / SCHEDULE, json.dumps(policy(settings.policy).schedule(100, 100)) + "\n")
+        write_text_atomically(folder / SCHEDULE, json.dumps(policy(settings.policy).outline()) + "\n")
     size = sum(p.numel() for p in trainer.model.parameters())
     together = f", {world.size} processes" if world.size > 1 else ""
     say(f"{folder}: {settings.policy}, {size / 1e6:.1f} M parameters, {trainer.device}{together}")
@@ -123,10 +123,11 @@ def _settings(args: argparse.Namespace, folder: Path) -> config.Config:
     before = None
     with contextlib.suppress(OSError, ValueError):  # a run of before has none, and a damaged one tells nothing
         before = json.loads((folder / SCHEDULE).read_text(encoding="utf-8"))
-    if before not in (None, policy(wanted.policy).schedule(100, 100)):
+    now = policy(wanted.policy)
+    if before not in (None, now.outline(), now.schedule(100, 100)):  # which is all that older runs have kept
         raise UserError(
-            f"{wanted.policy} reads otherwise than when {folder} was begun: its file was edited, or is another;"
-            " --out RUN begins a new run"
+            f"{wanted.policy} is not what it was when {folder} was begun: its file was edited, or is another;"
+            " put it back, or --out RUN begins a new run"
         )
     for name, _, _ in _changes(begun, wanted):
         if name in _FIXED:

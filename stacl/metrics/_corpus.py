@@ -23,6 +23,7 @@ from stacl.trace import Trace
 _SIGN = "[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff]"  # Chinese and Japanese
 _WITHOUT_SPACES = re.compile(_SIGN)
 _RUN_WITHOUT_SPACES = re.compile(f"{_SIGN}{{7}}|{_SIGN}[A-Za-z0-9，。！？、]")  # in cut text such a word is rare
+_UNDECIDED = 1000  # sentences without a word of a reference: then the log has none
 Aligned = tuple[Trace, tuple[str, ...]]  # a sentence and its references
 
 
@@ -103,20 +104,21 @@ def measure(
     2.0
     """
     means = Means(weighted, keep=keep or samples > 0)
-    judged, sentences = _judged(_aligned(traces, references, hypotheses))
+    judged, sentences = _judged(_aligned(traces, references, hypotheses), bool(references))
     if comet and not judged:
         raise UserError("COMET needs references, and there are none; give --reference")
     texts = _Texts(_quality_metrics(tokenize, comet) if judged else [], keep)
     for number, (logged, lines) in enumerate(sentences):
         trace = logged.in_unit(unit) if unit else logged
-        if bool(lines) != bool(texts.metrics) and (lines or trace.source_length):  # an empty line needs none
+        if (trace.source_length and not lines) if judged else any(lines):  # an empty line needs none
             has, have = ("a reference", "none") if lines else ("no reference", "one")
             raise UserError(f"sentence {number + 1} has {has} and those before it have {have}; give --reference")
         counted = "char" if trace.counts_characters else trace.unit
-        length = reference_length(lines[0] if lines else "", counted, split) if texts.metrics else None
+        length = reference_length(lines[0] if lines else "", counted, split) if judged else None
         row = means.add(trace, length, bool(on_sentence))
         given = None if hypotheses is None else hypotheses[number]
-        scores_of_text = texts.add(logged, lines, given, bool(on_sentence))  # counted in characters it has no spaces
+        # The logged one: counted in characters it has no spaces.
+        scores_of_text = texts.add(logged, lines if judged else (), given, bool(on_sentence))
         if on_sentence:
             on_sentence(number, row | scores_of_text)
     scores, signatures, intervals = means.results(samples)
@@ -188,16 +190,18 @@ def _quality_metrics(tokenize: str, comet: str | None) -> list[QualityMetric]:
     return found
 
 
-def _judged(sentences: Iterator[Aligned]) -> tuple[bool, Iterator[Aligned]]:
-    """Whether they have references, as the first tells that is not an empty line, which needs none; and all of them."""
+def _judged(sentences: Iterator[Aligned], given: bool) -> tuple[bool, Iterator[Aligned]]:
+    """Whether they have references, given or as the first of a log tells; and all of them. An empty line needs none,
+    and an empty reference tells nothing: SimulEval's format has it also where there is none.
+    """
     first: list[Aligned] = []
     for trace, lines in sentences:
         first.append((trace, lines))
-        if lines or trace.source_length:
+        if given or any(lines) or (trace.source_length and not lines) or len(first) == _UNDECIDED:
             break
     if not first:
         raise UserError("there is nothing to score: no sentence was given")
-    return bool(first[-1][1]), chain(first, sentences)
+    return given or any(first[-1][1]), chain(first, sentences)
 
 
 def _aligned(
@@ -228,4 +232,4 @@ def _aligned(
 
 
 def _carried(trace: Trace) -> tuple[str, ...]:
-    return (trace.reference,) if trace.reference else ()
+    return () if trace.reference is None else (trace.reference,)

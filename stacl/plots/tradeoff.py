@@ -73,11 +73,11 @@ def picture(args: argparse.Namespace) -> Figure:
 
 def read_curves(argument: str) -> Curves:
     """The curves of one argument. Policies of one family (wait-k:1, wait-k:3 ...) with the same options, on
-    one test set, are one curve."""
+    one test set, decoded in one way, are one curve."""
     name, mark, files = argument.partition("=")
     if not mark or Path(argument).is_file():  # which may have an equals sign in its name
         name, mark, files = "", "", argument
-    curves: Curves = {}
+    labelled: list[tuple[str, list[str], Point]] = []
     paths = [files] if Path(files).is_file() else files.split(",")
     results = [(path, found) for path in paths for found in _objects(path)]
     several = len({found.get("set") for _, found in results}) > 1
@@ -87,10 +87,23 @@ def read_curves(argument: str) -> Curves:
         label = family or (Path(path).stem if len(paths) == 1 or not mark else "")
         if several:
             label = ", ".join(filter(None, (label, str(found.get("set") or "own files"))))
-        curves.setdefault(label, []).append(point)
+        labelled.append((label, _decoding(found), point))
+    curves: Curves = {}
+    for label, parts, point in labelled:
+        like = [others for other, others, _ in labelled if other == label]
+        own = [part for part in parts if not all(part in others for others in like)]  # beam=1 beside beam=5
+        curves.setdefault(", ".join(filter(None, (label, *own))), []).append(point)
     if not mark:
         return curves
     return {name if len(curves) == 1 else f"{name}, {family}": points for family, points in curves.items()}
+
+
+def _decoding(found: dict[str, Any]) -> list[str]:
+    """How it was decoded, as its signature says; the policy has a name of its own."""
+    signatures = found.get("signatures")
+    written = str(signatures.get("decoding") or "") if isinstance(signatures, dict) else ""
+    parts = (part.partition(":") for part in written.split("|") if part)
+    return [f"{name}={value}" for name, _, value in parts if not name.startswith("policy")]
 
 
 def _family(written: str) -> tuple[str, str]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from stacl.errors import UserError
@@ -160,6 +162,21 @@ def test_a_log_that_lacks_some_references() -> None:
         measure([with_one, FAST])
     with pytest.raises(UserError, match="sentence 2 has a reference and those before it have none"):
         measure([FAST, with_one])
+
+
+@pytest.mark.parametrize("lines", [["e f e f", ""], ["", "e f e f"]])
+@pytest.mark.parametrize("keep", [False, True])
+def test_an_empty_reference_has_no_length_wherever_it_comes_from(lines: list[str], keep: bool) -> None:
+    path = Trace(2, (1, 2), target=("e", "f"))
+    paths = [path, path]
+    given = measure(paths, [lines], keep=keep)
+    carried = measure([replace(path, reference=line) for line in lines], keep=keep)
+    assert (carried.as_dict(), carried.references) == (given.as_dict(), given.references)
+    assert given.scores["AL_ref"] == measure([replace(path, reference="e f e f")]).scores["AL_ref"]
+    assert "n:1|undefined:1|" in given.signatures["AL_ref"]
+    # A log whose references are all empty has none; files of empty lines are references all the same.
+    assert measure([replace(one, reference="") for one in paths], keep=keep) == measure(paths, keep=keep)
+    assert "BLEU" in measure(paths, [["", ""]], keep=keep).scores
 
 
 def test_a_long_sentence_among_short_ones_keeps_the_batches_small(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -276,3 +276,16 @@ def test_pipe_and_light_import() -> None:
     done = subprocess.run([sys.executable, "-c", program], input="0 1 0 1\n", capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     assert json.loads(done.stdout)["scores"]["AL"] == 1
+
+
+@pytest.mark.parametrize("lines", ["i am well .\n\n", "\nwhere are you now\n"])
+@pytest.mark.parametrize("name", ["out.jsonl", "out.log"])
+def test_an_exported_log_with_an_empty_reference_scores_alike(
+    folder: Path, capsys: pytest.CaptureFixture[str], lines: str, name: str
+) -> None:
+    (folder / "gap.en").write_text(lines)
+    given = scored(capsys, "ours.jsonl", "--reference", "gap.en", "--export", name)
+    carried = scored(capsys, name)
+    assert "undefined:1" in given["signatures"]["AL_ref"]
+    assert carried["scores"] == given["scores"]
+    assert carried["signatures"] == given["signatures"]
