@@ -1,0 +1,75 @@
+"""How many numbers come through, with the rule of `stacl/numbers.py` and without it.
+
+    python -m experiments.numbers de-en --root FOLDER
+
+Of the numbers that the source and the reference of a line share, the share that was said; and how many were said that
+stand in neither. Numbers are compared by their digits, so 1.000 is 1,000. Dev sets, the first 250 lines that share a
+number; greedy.
+"""
+
+from __future__ import annotations
+
+import argparse
+import re
+from collections import Counter
+from itertools import islice
+
+from experiments.dev import SETS
+from stacl import api
+from stacl.api import Translator
+from stacl.corpora.base import corpus
+
+LINES = 250
+Pairs = list[tuple[str, str]]
+
+
+def numbers(text: str) -> Counter[str]:
+    """How often each number stands in a text.
+
+    >>> numbers("1.000 Euro für 3, nicht 3,5") == Counter({"1000": 1, "3": 1, "35": 1})
+    True
+    """
+    return Counter(re.sub(r"\D", "", found) for found in re.findall(r"\d[\d.,:]*\d|\d", text))
+
+
+def lines_with_numbers(where: str, source: str, target: str, root: str) -> Pairs:
+    spec, _, split = where.rpartition("/")
+    rows = corpus(spec, source, target, root).open_references(split)
+    pairs = ((line, references[0]) for line, references in rows)
+    return list(islice((pair for pair in pairs if numbers(pair[0]) & numbers(pair[1])), LINES))
+
+
+def said(translator: Translator, pairs: Pairs, policy: str) -> tuple[float, int]:
+    """The share of the numbers that came through, and how many were made up."""
+    wanted = found = invented = 0
+    traces = translator.translate_lines([source for source, _ in pairs], policy)
+    for (source, reference), trace in zip(pairs, traces, strict=True):
+        here, expected = numbers(translator.target_language.join(trace.target)), numbers(reference)
+        both = Counter({number: times for number, times in expected.items() if number in numbers(source)})
+        wanted += both.total()
+        found += (both & here).total()
+        invented += sum(times for number, times in (here - both).items() if number not in numbers(source) | expected)
+    return found / wanted, invented
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("models", nargs="+", choices=("de-en", "en-de", "zh-en", "en-zh"))
+    parser.add_argument("--root", required=True, metavar="FOLDER", help="where the data folders lie")
+    args = parser.parse_args()
+    print("| | lines | policy | free: said | invented | by the rule: said | invented |\n|---|--:|---|--:|--:|--:|--:|")
+    for name in args.models:
+        source, target = name.split("-")
+        free, bound = api.load(name), api.load(name)
+        free.numbers = None
+        for where in SETS[source if target == "en" else target][1:]:
+            pairs = lines_with_numbers(where, source, target, args.root)
+            for policy in ("wait-k:3", "full"):
+                cells = [
+                    f"{share:.1%} | {wrong}" for share, wrong in (said(one, pairs, policy) for one in (free, bound))
+                ]
+                print(f"| {name}, {where} | {len(pairs)} | {policy} | " + " | ".join(cells) + " |", flush=True)
+
+
+if __name__ == "__main__":
+    main()
