@@ -3,10 +3,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
-import threading
-import time
 from pathlib import Path
 
 import pytest
@@ -14,7 +10,6 @@ import pytest
 from stacl import logs
 from stacl.__main__ import main
 from stacl.api import Translator
-from stacl.atomic import sole_writer
 from stacl.corpora.base import corpus
 from tests.conftest import stacl
 
@@ -251,58 +246,6 @@ def test_a_policy_that_was_edited_is_another(copy_run, files, capsys, tmp_path, 
         counted.lines.clear()
         run(capsys, *common, "--policy", f"{own}:Sure")
         assert len(counted.lines) == len(LINES)
-
-
-def test_a_sweep_of_processes_loses_no_scores(files, tmp_path):
-    """What each adds takes its time between reading and writing, as on a slow disk: none may read meanwhile."""
-    slow = (
-        "import sys, time; from stacl import atomic; from stacl.__main__ import main; sync = atomic._sync\n"
-        "atomic._sync = lambda path: (time.sleep(1 * ('scores' in path.name)), sync(path))\n"
-        "sys.exit(main(sys.argv[1:]))"
-    )
-    texts = ("--source", files["source"], "--reference", files["perfect"], "--out", tmp_path / "out")
-    running = [
-        subprocess.Popen(
-            [sys.executable, "-c", slow, "evaluate", "captions-de-en", *map(str, texts), "--policy", f"wait-k:{k}"],
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.PIPE,
-            text=True,
-        )
-        for k in (1, 2, 3)
-    ]
-    assert [process.communicate(timeout=300)[1] for process in running] == [""] * 3
-    kept = json.loads((tmp_path / "out" / "scores.json").read_text())
-    assert sorted(result["policy"] for result in kept) == ["wait-k:1", "wait-k:2", "wait-k:3"]
-    assert not list((tmp_path / "out").glob(".*"))
-
-
-def test_two_that_would_write_one_trace_file_are_one_too_many(files, tmp_path, capsys):
-    command = ["evaluate", "captions-de-en", "--source", str(files["source"]), "--reference", str(files["perfect"])]
-    command += ["--policy", "wait-k:1", "--out", str(tmp_path / "out")]
-    with sole_writer(tmp_path / "out" / "wait-k-1.jsonl", "writing to"):
-        assert main(command) == 2
-    assert "another process is writing to" in capsys.readouterr().err
-    assert not list((tmp_path / "out").iterdir())
-
-
-def test_who_waits_for_a_lock_that_was_removed_takes_the_new_one(tmp_path):
-    """Else he and who comes after him would both have one, each his own."""
-    order: list[str] = []
-
-    def take(name: str) -> None:
-        with sole_writer(tmp_path / "scores"):
-            order.append(f"{name} in")
-            time.sleep(0.1)
-            order.append(f"{name} out")
-
-    takers = [threading.Thread(target=take, args=(str(number),)) for number in range(6)]
-    for taker in takers:
-        taker.start()
-        time.sleep(0.03)
-    for taker in takers:
-        taker.join()
-    assert [one.split()[0] for one in order[::2]] == [one.split()[0] for one in order[1::2]]
-    assert len(order) == 12
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import doctest
-import json
 import subprocess
 import sys
 from pathlib import Path
@@ -14,41 +13,11 @@ from stacl import logs
 from stacl.__main__ import main
 from stacl.plots import base, example, path, tradeoff
 from stacl.trace import Trace
+from tests.plots.conftest import GERMAN, drawn_text
 
 pytest.importorskip("matplotlib", reason="matplotlib is not installed")
 
-GERMAN = Trace(
-    5,
-    (3, 4, 5, 5),
-    source=("er", "hat", "das", "Buch", "gelesen"),
-    target=("he", "read", "the", "book"),
-    policy="wait-k:3",
-)
 LINKS = frozenset({(1, 1), (2, 2), (5, 2), (3, 3), (4, 4)})
-
-
-@pytest.fixture
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.chdir(tmp_path)
-    early = Trace(5, (1, 1, 3, 5), source=GERMAN.source, target=GERMAN.target, policy="wait-k:1")
-    logs.write([GERMAN, GERMAN], "de.jsonl", "trace")
-    logs.write([early, early], "early.jsonl", "trace")
-    Path("links").write_text("0-0 1-1 4?1 2-2 3-3\n1-1 2-2 5p2 3-3 4-4\n", encoding="utf-8")
-    points = [
-        {"policy": f"wait-k:{k}", "scores": {"AL": k, "CW": 1 + k / 9, "BLEU": 20 + k, "YAAL": None}} for k in (5, 1, 3)
-    ]
-    points.append({"policy": "full", "scores": {"AL": 30, "CW": 30, "BLEU": 29}, "intervals": {"BLEU": [28, 30]}})
-    Path("ours.json").write_text(json.dumps(points), encoding="utf-8")
-    for k in (1, 3):
-        score = {"scores": {"AL": k + 0.5, "BLEU": 18 + k, "CW": 2}, "intervals": {"BLEU": [17 + k, 19 + k]}}
-        Path(f"theirs{k}.json").write_text(json.dumps(score), encoding="utf-8")
-    return tmp_path
-
-
-def drawn_text(figure: object) -> list[str]:
-    from matplotlib.text import Text
-
-    return [text.get_text() for text in figure.findobj(Text) if text.get_text()]  # type: ignore[attr-defined]
 
 
 def test_examples_in_docstrings() -> None:
@@ -123,85 +92,6 @@ def test_example_puts_words_where_they_were_written() -> None:
 
 def test_example_folds_long_sentences() -> None:
     assert example._bands([1.0, 1.0, 1.0, 5.0], 2.5) == [range(2), range(2, 3), range(3, 4)]
-
-
-def test_curves_are_grouped_by_family(folder: Path) -> None:
-    curves = tradeoff.read_curves("ours=ours.json")
-    assert {name: [point.note for point in points] for name, points in curves.items()} == {
-        "ours, wait-k": ["5", "1", "3"],
-        "ours, full": [""],
-    }
-    assert list(tradeoff.read_curves("theirs=theirs1.json,theirs3.json")) == ["theirs"]
-    assert list(tradeoff.read_curves("theirs1.json")) == ["theirs1"]
-    found = [
-        {"policy": f"wait-k:{k}{options}", "scores": {"BLEU": 1, "AL": 1}} for k in (1, 3) for options in ("", ",c=0.2")
-    ]
-    Path("catching-up.json").write_text(json.dumps(found))
-    curves = tradeoff.read_curves("catching-up.json")
-    assert {name: [point.note for point in points] for name, points in curves.items()} == {
-        "wait-k": ["1", "3"],
-        "wait-k, c=0.2": ["1", "3"],
-    }
-
-
-def test_names_of_files_may_have_any_sign(folder: Path) -> None:
-    point = json.dumps({"policy": "wait-k:3", "scores": {"BLEU": 1, "AL": 1}})
-    Path("a,b").mkdir()
-    for name in ("c=0.25.json", "a,b/n=1.json", "plain.json"):
-        Path(name).write_text(point)
-    assert list(tradeoff.read_curves("c=0.25.json")) == ["wait-k"]
-    assert list(tradeoff.read_curves("ours=c=0.25.json")) == ["ours"]
-    assert list(tradeoff.read_curves("ours=a,b/n=1.json")) == ["ours"]
-    assert [len(points) for points in tradeoff.read_curves("ours=c=0.25.json,plain.json").values()] == [2]
-
-
-def test_only_a_point_to_the_right_is_far() -> None:
-    def curve(*latencies: float) -> list[tradeoff.Point]:
-        return [tradeoff.Point({"AL": latency, "BLEU": 20.0}, {}) for latency in latencies]
-
-    assert tradeoff._far({"fast": curve(-1.0, -0.2), "near": curve(-0.25)}, "AL", "BLEU") == set()
-    assert tradeoff._far({"fast": curve(-1.0, -0.2), "full": curve(12.0)}, "AL", "BLEU") == {"full"}
-
-
-def test_curves_of_several_test_sets_are_kept_apart(folder: Path) -> None:
-    found = [
-        {"set": name, "policy": f"wait-k:{k}", "scores": {"BLEU": 30.0 + k, "AL": k}}
-        for name in ("captions", "news")
-        for k in (1, 3)
-    ]
-    (folder / "both.json").write_text(json.dumps(found))
-    notes = {name: [point.note for point in points] for name, points in tradeoff.read_curves("ours=both.json").items()}
-    assert notes == {"ours, wait-k, captions": ["1", "3"], "ours, wait-k, news": ["1", "3"]}
-
-
-def test_curves_of_several_decodings_are_kept_apart(folder: Path) -> None:
-    """Greedy and with a beam in one scores.json; another policy, decoded in one way only, needs not say in which."""
-
-    def result(policy: str, decoding: str) -> dict:
-        signature = f"policy:{policy}|policy-unit:word|{decoding}|decoding:batched|version:1.0"
-        return {"policy": policy, "scores": {"BLEU": 30.0, "AL": 1.0}, "signatures": {"decoding": signature}}
-
-    greedy, beam = "beam:1|early-end:masked", "beam:5|early-end:masked"
-    found = [result(f"wait-k:{k}", decoding) for decoding in (greedy, beam) for k in (1, 3)]
-    (folder / "both.json").write_text(json.dumps([*found, result("none", "beam:1|early-end:allowed")]))
-    notes = {name: [point.note for point in points] for name, points in tradeoff.read_curves("both.json").items()}
-    assert notes == {"wait-k, beam=1": ["1", "3"], "wait-k, beam=5": ["1", "3"], "none": [""]}
-    (folder / "one.json").write_text(json.dumps(found[:2]))
-    assert list(tradeoff.read_curves("ours=one.json")) == ["ours"]
-
-
-def test_curve_is_sorted_and_has_whiskers(folder: Path) -> None:
-    base.prepare([])
-    curves = tradeoff.read_curves("ours=ours.json") | tradeoff.read_curves("theirs=theirs1.json,theirs3.json")
-    figure = tradeoff.draw(curves, ["AL"], "BLEU")
-    (axes,) = figure.axes
-    ours, theirs = [bars.lines[0] for bars in axes.containers]
-    assert list(ours.get_xdata()) == [1, 3, 5]
-    assert (ours.get_marker(), ours.get_linestyle()) != (theirs.get_marker(), theirs.get_linestyle())
-    assert len(axes.containers[1].lines[2]) == 1  # the quality's interval, and none for latency
-    # The full sentence lies far to the right: its level is drawn, and its latency is written.
-    assert axes.get_xlim()[1] < 10
-    assert "at 30 →" in drawn_text(figure)
 
 
 @pytest.mark.parametrize(
