@@ -80,6 +80,26 @@ def test_a_shallower_model_that_the_last_began_with(copy_run, tmp_path, capsys):
     assert "does not belong to this model" in capsys.readouterr().err
 
 
+def test_a_narrower_model_that_the_last_began_with(copy_run, tmp_path):
+    wide = tmp_path / "wide"
+    shutil.copytree(copy_run, wide)
+    inner = config.load(copy_run / "config.toml").model.resolved().inner
+    settings = config.load(copy_run / "config.toml", [f"model.inner={2 * inner}"])
+    config.save(settings, wide / "config.toml")
+    source, target = api.load_vocabularies(copy_run)
+    model = api.build_model(settings, source, target)
+    begin_with(model, settings.model, copy_run, source, target)
+    with torch.no_grad():
+        model.encoder_layers[0].feed.down.weight[:, inner:] += 0.5
+    checkpoint.save_model(wide / "model.safetensors", model.state_dict(), {"step": 300})
+    assert main(["average", str(copy_run), str(wide), "--out", str(tmp_path / "mean")]) == 0
+    mean, grown = weights(tmp_path / "mean"), model.state_dict()
+    changed = "encoder_layers.0.feed.down.weight"
+    torch.testing.assert_close(mean.pop(changed), grown.pop(changed) - torch.tensor([[0.0] * inner + [0.25] * inner]))
+    for name, tensor in mean.items():
+        torch.testing.assert_close(tensor, grown[name])
+
+
 def test_what_has_no_mean(copy_run, another, tmp_path, capsys):
     def refused(*arguments) -> str:
         assert main(["average", *map(str, arguments)]) == 2

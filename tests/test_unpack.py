@@ -1,4 +1,4 @@
-"""Exported weights come back to train on, and a deeper model begins by saying what a shallower one says."""
+"""Exported weights come back to train on, and a deeper or wider model begins by saying what a smaller one says."""
 
 from __future__ import annotations
 
@@ -110,6 +110,31 @@ def test_a_deeper_model_begins_with_what_the_shallower_one_says(tmp_path, encode
     gradients = [layer.feed.down.weight.grad for layer in new]
     assert all(gradient.abs().max() > 0 for gradient in gradients)
     assert not any(one.allclose(other) for one, other in itertools.pairwise(gradients))
+
+
+@pytest.mark.parametrize("encoder", ["causal", "prefix"])
+def test_a_wider_model_begins_with_what_the_narrower_one_says(tmp_path, encoder):
+    pieces = random_translator().source_pieces
+    narrow = restless(encoder, True)
+    wide, twin = (restless(encoder, True, inner=3 * SIZE["inner"] - 1, encoder_layers=3) for _ in range(2))
+    begin(wide, narrow, tmp_path, pieces)
+    batch = random_batch("word")
+    g = reading(policy("wait-k:2"), batch, random.Random(1))
+    with torch.no_grad():
+        torch.testing.assert_close(wide(batch, g), narrow(batch, g))
+    # Each new unit learns, none the same as another.
+    wide(batch, g).square().sum().backward()
+    for layer in (*wide.encoder_layers, *wide.decoder_layers):
+        gradients = layer.feed.down.weight.grad.T
+        assert len(torch.unique(gradients, dim=0)) > 0.8 * len(gradients)  # some hear nothing in so small a batch
+    # And nothing of it is chance: runs that grew each by itself have a mean.
+    with torch.no_grad():
+        for parameter in twin.parameters():
+            parameter.add_(1)
+    begin(twin, narrow, tmp_path, pieces)
+    assert all(torch.equal(tensor, wide.state_dict()[name]) for name, tensor in twin.state_dict().items())
+    with pytest.raises(UserError, match="does not belong to this model"):
+        begin(restless(encoder, True, inner=SIZE["inner"] - 1), narrow, tmp_path, pieces)
 
 
 def test_what_is_no_deeper_model_is_refused(tmp_path):

@@ -5,7 +5,7 @@
 
 The loss of each run and of their mean, on the validation data of the last one, says whether it was worth it. Runs that
 began apart have nothing in common, and their mean is worthless. A shipped or exported model may be one of them, but not
-the last, whose data is needed; so may a shallower one that the last began with. OUT is a run folder to translate with,
+the last, whose data is needed; so may a smaller one that the last began with. OUT is a run folder to translate with,
 evaluate, export, or go on from (`model.start`).
 """
 
@@ -26,8 +26,15 @@ from stacl.errors import UserError
 if TYPE_CHECKING:
     from torch import Tensor
 
-# Of two models that have a mean; a shallower one is made as deep as the last.
-_MAY_DIFFER: dict[str, Any] = {"preset": "", "start": "", "dropout": 0.0, "encoder_layers": 1, "decoder_layers": 1}
+# Of two models that have a mean; a smaller one is made as deep, and as wide inside, as the last.
+_MAY_DIFFER: dict[str, Any] = {
+    "preset": "",
+    "start": "",
+    "dropout": 0.0,
+    "inner": 1,
+    "encoder_layers": 1,
+    "decoder_layers": 1,
+}
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -57,7 +64,7 @@ def run(args: argparse.Namespace) -> int:
     vocabularies = api.load_vocabularies(last)
 
     def taken(folder: Path) -> dict[str, Tensor]:
-        """As deep as the last: layers that a shallower one lacks add nothing."""
+        """As large as the last: layers and units that a smaller one lacks add nothing."""
         model = api.build_model(settings, *vocabularies)
         begin_with(model, settings.model, folder, *vocabularies)
         return model.state_dict()
