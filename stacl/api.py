@@ -137,7 +137,7 @@ class Translator:
 
     def rules(self, reading: Policy, early_end: bool = False) -> Rules:
         """What may be said, under a policy."""
-        return Rules(self.target_pieces.ends_word, reading, early_end, self.numbers)
+        return Rules(self.target_pieces.ends_word, reading, early_end, self.numbers, self.source_pieces.words)
 
     def listen(self) -> Heard:
         """A sentence of which nothing was heard yet."""

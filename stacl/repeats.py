@@ -1,12 +1,13 @@
 """Words said again and again: a model that has lost the thread must not go round in circles.
 
 Whole words in a row may come twice; more often only if the speaker repeated something as often ("nein, nein, nein,
-nein"). Only what was heard so far counts, so the rule never looks ahead.
+nein"), whatever its capitals and marks ("Nein, nein, nein!"). Only what was heard so far counts, so the rule never
+looks ahead.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
@@ -14,8 +15,15 @@ ALLOWED = 2  # times in a row, whatever the speaker said
 LONGEST = 24  # pieces of a block that is looked for: about a dozen words
 
 
-def would_repeat(written: Sequence[int], ends_word: np.ndarray, heard: Sequence[int] | np.ndarray) -> list[int]:
+def would_repeat(
+    written: Sequence[int],
+    ends_word: np.ndarray,
+    heard: Sequence[int] | np.ndarray,
+    words_of: Callable[[Sequence[int]], list[str]] | None = None,
+) -> list[int]:
     """The pieces that would begin once more what was said as often as is allowed. Asked between two words.
+
+    `words_of` tells the words of the pieces that were heard.
 
     >>> ends = np.array([True] * 9)
     >>> would_repeat([5, 6, 7, 6, 7], ends, heard=[1, 2, 3]), would_repeat([5, 6, 7, 6, 7], ends, heard=[2, 2, 2])
@@ -25,6 +33,9 @@ def would_repeat(written: Sequence[int], ends_word: np.ndarray, heard: Sequence[
     if not found:
         return []
     allowed = max(ALLOWED, times_in_a_row(heard))
+    if words_of:
+        bare = ("".join(filter(str.isalnum, word)).casefold() for word in words_of([int(piece) for piece in heard]))
+        allowed = max(allowed, times_in_a_row([word for word in bare if word]))
     return [first for first, times in _ending_blocks(written, ends_word) if times >= allowed]
 
 
@@ -40,8 +51,8 @@ def _ending_blocks(written: Sequence[int], ends_word: np.ndarray) -> list[tuple[
     return found
 
 
-def times_in_a_row(pieces: Sequence[int] | np.ndarray) -> int:
-    """How often in a row any block of pieces comes at the most.
+def times_in_a_row(pieces: Sequence[int] | Sequence[str] | np.ndarray) -> int:
+    """How often in a row any block of pieces, or of words, comes at the most.
 
     >>> times_in_a_row([4, 1, 2, 1, 2, 1, 2, 5]), times_in_a_row([1, 2, 3])
     (3, 1)

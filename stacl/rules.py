@@ -6,7 +6,7 @@ and the beam all ask it, so they write the same words.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -70,11 +70,17 @@ class Rules:
     """
 
     def __init__(
-        self, target_ends: np.ndarray, policy: Policy, early_end: bool = False, numbers: Numbers | None = None
+        self,
+        target_ends: np.ndarray,
+        policy: Policy,
+        early_end: bool = False,
+        numbers: Numbers | None = None,
+        heard_words: Callable[[Sequence[int]], list[str]] | None = None,
     ) -> None:
         self.ends_word = target_ends
         self.policy = policy
         self._numbers = numbers
+        self._heard_words = heard_words
         self.end_is_free = early_end or not policy.reads_all
         # Target units that are enough where nothing tells how long the source is.
         self._enough = 20 if policy.reads_all else _UNHEARD_UNITS
@@ -127,6 +133,6 @@ class Rules:
             logits[END] = 0.0
         else:
             if hypothesis.in_word == 0:
-                logits[would_repeat(hypothesis.pieces, self.ends_word, heard)] = -np.inf
+                logits[would_repeat(hypothesis.pieces, self.ends_word, heard, self._heard_words)] = -np.inf
             if self._numbers:
                 self._numbers.restrict(logits, hypothesis.pieces, heard)

@@ -1,12 +1,12 @@
-"""Beginning with the weights of another run, of the same languages or of others, of the same size, or less deep or wide inside.
+"""Beginning with the weights of another run, of the same languages or of others, of the same size or a smaller one.
 
 Between other languages the layers are worth taking all the same: to attend, to copy and to end a sentence need not be
 learned again (Zoph et al. 2016; Kocmi and Bojar 2018). Pieces that both vocabularies have keep their vectors.
 
 A deeper model begins by saying what the shallower one says: a layer too many is a copy of one below whose outputs are
-zero, so that it adds nothing yet (as in Chen et al. 2016, Net2Net) and learns from its first update on. So does one whose
-feed-forward layers are wider (`model.inner`). Nothing of it is drawn by chance: the same beginning grows in the same way in
-every run, or else the mean of two runs that grew would be no model.
+zero, so that it adds nothing yet (as in Chen et al. 2016, Net2Net) and learns from its first update on. So does a model
+whose feed-forward layers are wider (`model.inner`). Nothing of it is drawn by chance: the same beginning grows in the
+same way in every run, or else the mean of two runs that grew would be no model.
 """
 
 from __future__ import annotations
@@ -57,7 +57,8 @@ def _widen(tensors: dict[str, Tensor], own: Mapping[str, Tensor]) -> None:
         first = torch.arange(known, known + more) % known
         second = (first + 1 + torch.arange(more) // known) % known
         for listening in (name, name.replace("weight", "bias")):
-            trained = tensors[listening]  # a new unit listens for what two of the known do: a copy of one would learn the same
+            trained = tensors[listening]
+            # A new unit listens for what two of the known listen for: the copy of one would learn the same as that.
             tensors[listening] = torch.cat([trained, (trained[first] + trained[second]) / 2**0.5])
         spoken = name.replace("up", "down")
         tensors[spoken] = torch.cat([tensors[spoken], tensors[spoken].new_zeros(len(tensors[spoken]), more)], dim=1)

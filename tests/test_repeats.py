@@ -12,6 +12,7 @@ from stacl.api import load
 from stacl.policies.base import policy
 from stacl.repeats import ALLOWED, times_in_a_row, would_repeat
 from stacl.rules import Hypothesis, Rules
+from stacl.text import END
 
 ENDS = np.array([False, True] * 5)  # odd pieces end a word
 few = st.lists(st.integers(0, 3), max_size=14)
@@ -65,6 +66,21 @@ def test_a_speaker_who_repeats_is_followed(times):
     assert would_repeat([5] * times, ENDS, heard) == [5]
 
 
+def test_capitals_and_marks_do_not_hide_that_the_speaker_repeats():
+    """As pieces "Nein, nein, nein!" has no block that comes three times."""
+    pieces = load(pretrained.folder("captions-de-en")).source_pieces
+    heard = [*pieces.encode(["Nein,", "nein,", "„nein!“"]), END]
+    assert times_in_a_row(heard) <= 2
+    assert would_repeat([5] * 2, ENDS, heard) == [5]
+    assert would_repeat([5] * 2, ENDS, heard, pieces.words) == []
+    assert would_repeat([5] * 3, ENDS, heard, pieces.words) == [5]
+    assert would_repeat([5] * 2, ENDS, pieces.encode(["!", "?", "–"]), pieces.words) == [5]  # no words at all
+
+
+def test_no_three_times():
+    assert load("en-zh").translate("No, no, no!", "full") == "不，不，不！"
+
+
 @pytest.mark.parametrize("spec", ["wait-k:1", "wait-k:3", "full"])
 @pytest.mark.parametrize("beam", [1, 3])
 def test_live_and_batched_write_the_same_of_what_makes_it_loop(spec, beam):
@@ -73,6 +89,7 @@ def test_live_and_batched_write_the_same_of_what_makes_it_loop(spec, beam):
         "Die Regierung der Regierung hat die Regierung",
         "nein nein nein nein nein nein",
         "und und der der die und",
+        "Nein, nein, nein, nein! Nein, nein!",
     ]
     together = [trace.target for trace in translator.translate_lines(lines, spec, beam=beam)]
     for line, expected in zip(lines, together, strict=True):
