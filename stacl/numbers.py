@@ -9,7 +9,7 @@ none that was heard is left alone: "zwanzig" may be 20. Only what was heard so f
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
@@ -48,8 +48,8 @@ class _Place:
     grouped: bool = False  # thousands are set apart: then all of them are
     after_mark: bool = False
 
-    def after(self, character: str, all_numbers: Sequence[_Place]) -> Iterator[_Place]:
-        """Where a digit or mark leads to; nowhere if it may not come next."""
+    def after(self, character: str) -> Iterator[_Place]:
+        """Where a digit or mark leads to within this number; nowhere if it may not come next."""
         next_group = replace(self, group=self.group + 1, digits=0, after_mark=character not in _DIGITS)
         next_is_glued = self._is_glued(next_group.group)
         thousands = self.digits > 0 and self._left != "" and len(self._left) % 3 == 0
@@ -59,17 +59,19 @@ class _Place:
             elif not self._left and self.multiplied and character == "0":
                 yield self
             elif not self._left and next_is_glued and not self.grouped:  # 1.000 is 1000
-                yield from next_group.after(character, all_numbers)
+                yield from next_group.after(character)
             return
         if self.multiplied:
             yield self
         elif thousands and character in _GROUPING:  # 1000 is 1,000
             yield replace(self, grouped=True, after_mark=True)
-        if not self._left:
-            if next_group.group < len(self.groups):
-                yield replace(next_group, grouped=next_is_glued)
-            if self.may_end:
-                yield from _beginnings(all_numbers)
+        if not self._left and next_group.group < len(self.groups):
+            yield replace(next_group, grouped=next_is_glued)
+
+    @property
+    def gives_way(self) -> bool:
+        """Whether any other number may follow behind a mark, as in the parts of a date."""
+        return not self._left and self.may_end
 
     @property
     def may_end(self) -> bool:
@@ -104,42 +106,43 @@ class Numbers:
         self._pieces: dict[str, list[int]] = {character: [] for character in _DIGITS + _GROUPING}
         for number, text in enumerate(self._target_text):
             self._pieces.get(text, []).append(number)
-        self._numbers = lru_cache(maxsize=256)(self._numbers_in)
+        self._beginnings = lru_cache(maxsize=256)(self._beginnings_in)
+        self._places = lru_cache(maxsize=256)(self._places_after)  # each digit goes on from where the last one led
 
     def restrict(self, logits: np.ndarray, written: Sequence[int], heard: Sequence[int] | np.ndarray) -> None:
         """Set what would make another number of one that was heard to minus infinity, in one row of logits [V]."""
         if not written or self._target_text[written[-1]] not in _IN_NUMBERS or not self._is_heard_digit[heard].any():
             return
         begun = _BEGUN.search("".join(self._target_text[piece] for piece in written[-_LOOKED_BACK:]))
-        numbers = self._numbers("".join(self._source_text[piece] for piece in heard))
-        places = _said(begun[0], numbers) if begun else []
+        heard_text = "".join(self._source_text[piece] for piece in heard)
+        places = self._places(begun[0], heard_text) if begun else ()
         if not begun or not places:
             return
         may_end = any(place.may_end or (self._myriads and place.leaves_myriads) for place in places)
         forbidden = self._is_digit.copy() if may_end else np.full(len(logits), True)
         for character in _DIGITS if begun[0][-1] in _MARKS else _DIGITS + _GROUPING:
-            if any(True for place in places for _ in place.after(character, numbers)):
+            if self._after(places, character, heard_text):
                 forbidden[self._pieces[character]] = False
         if np.isfinite(logits[~forbidden]).any():  # else another rule, or the vocabulary, leaves nothing to say
             logits[forbidden] = -np.inf
 
-    def _numbers_in(self, text: str) -> tuple[_Place, ...]:
+    def _places_after(self, said: str, heard: str) -> tuple[_Place, ...]:
+        """Where one may be in the numbers that were heard after these digits and marks."""
+        return self._after(self._places(said[:-1], heard), said[-1], heard) if said else self._beginnings(heard)
+
+    def _after(self, places: Sequence[_Place], character: str, heard: str) -> tuple[_Place, ...]:
+        """Where a digit or mark leads to from any of these places."""
+        later = dict.fromkeys(following for place in places for following in place.after(character))
+        if character in _MARKS and any(place.gives_way for place in places):
+            later |= dict.fromkeys(self._beginnings(heard))
+        return tuple(later)
+
+    def _beginnings_in(self, text: str) -> tuple[_Place, ...]:
+        """Where a number may begin: with what was heard, or with a part of it."""
         months = _MONTH.findall(text.lower()) if self._myriads else []
         found = [*_heard_numbers(text), *(_Place((str(1 + _MONTHS.index(month)),)) for month in months)]
-        return tuple(dict.fromkeys(found))[-_REMEMBERED:]
-
-
-def _said(text: str, numbers: Sequence[_Place]) -> list[_Place]:
-    """Where one may be in the numbers after these digits and marks."""
-    places = list(_beginnings(numbers))
-    for character in text:
-        places = list(dict.fromkeys(later for place in places for later in place.after(character, numbers)))
-    return places
-
-
-def _beginnings(numbers: Iterable[_Place]) -> Iterator[_Place]:
-    for number in numbers:
-        yield from (replace(number, group=group) for group, glued in enumerate(number.glued) if not glued)
+        numbers = list(dict.fromkeys(found))[-_REMEMBERED:]
+        return tuple(replace(one, group=n) for one in numbers for n, glued in enumerate(one.glued) if not glued)
 
 
 def _heard_numbers(text: str) -> Iterator[_Place]:
