@@ -1,4 +1,4 @@
-// What went wrong, where everybody sees it, until it is dismissed.
+// What went wrong, where everybody sees it, until it is dismissed or well again.
 
 import { el } from "./dom.js";
 
@@ -9,12 +9,17 @@ export class Alerts {
     this.root = root;
   }
 
-  show(text) {
-    for (const old of this.root.children) if (old.dataset.text === text) old.remove();
+  /** With a `trouble`, it leaves when that is `over`. */
+  show(text, trouble = "") {
+    for (const old of [...this.root.children]) if (old.dataset.text === text) old.remove();
     const close = el("button", { type: "button", class: "plain", "aria-label": "Dismiss" }, "×");
-    const alert = el("div", { class: "alert", "data-text": text }, el("p", {}, text), close);
+    const alert = el("div", { class: "alert", "data-text": text, "data-trouble": trouble }, el("p", {}, text), close);
     close.addEventListener("click", () => alert.remove());
     this.root.append(alert);
     while (this.root.children.length > MOST) this.root.firstChild.remove();
+  }
+
+  over(trouble) {
+    for (const old of [...this.root.children]) if (old.dataset.trouble === trouble) old.remove();
   }
 }

@@ -9,18 +9,22 @@ import { Connection } from "./connection.js";
 import { el, find } from "./dom.js";
 import { spaced, speechCode } from "./languages.js";
 import { Follower } from "./mirror.js";
-import { Sentences } from "./sentences.js";
 import { models, obstacle } from "./server.js";
 import { address, parameters } from "./settings.js";
 import { available, Speech } from "./speech.js";
+import { stateText } from "./states.js";
 import { Typing } from "./typing.js";
 
 const KEPT = 4; // sentences that stay in the document
 const root = find("#captions-view");
 const text = find("#captions-text");
-const sentences = new Sentences();
 const paragraphs = new Map();
 const on = { started, message };
+// No more is kept of what was said than the document shows: such a window may be open all day.
+let policies = []; // of the tracks, as they are now
+let first = 0; // the number of the session's first sentence
+let count = 0; // sentences of all sessions
+let trouble = ""; // why there is no connection, until there is one
 
 root.hidden = false;
 root.style.setProperty("--size", `${bounded("size", 48, 10, 400)}px`);
@@ -39,21 +43,25 @@ function bounded(name, otherwise, least, most) {
 }
 
 function started(message) {
-  sentences.begin(message);
+  first = count;
+  policies = [...message.policies];
   text.lang = message.target;
 }
 
 function message(received) {
-  const sentence = sentences.take(received);
+  if (received.type === "policy") policies[received.track] = received.policy;
+  if (received.segment === undefined) return;
+  const number = first + received.segment;
+  count = Math.max(count, number + 1);
   if (received.type !== "word" || received.track !== track()) return;
   tell("");
-  paragraph(sentence.number).append(received.gap, el("span", { class: "word" }, received.text));
+  paragraph(number).append(received.gap, el("span", { class: "word" }, received.text));
 }
 
 /** The number of the track on show: the one with the wanted policy, or the first. */
 function track() {
   const wanted = parameters.get("track");
-  return Math.max(0, sentences.policies.lastIndexOf(wanted));
+  return Math.max(0, policies.lastIndexOf(wanted));
 }
 
 function paragraph(number) {
@@ -80,11 +88,14 @@ async function ownSession(kind) {
   const connection = new Connection(address("live", true), {
     ...on,
     state: captionState,
-    error: (error) => tell(error.message),
+    error: (error) => {
+      if (error.fatal) trouble = error.message;
+      tell(error.message);
+    },
     unopened: async () => {
       const reason = await obstacle();
       if (reason?.final) connection.giveUp();
-      if (reason) tell(reason.message);
+      if (reason) tell((trouble = reason.message));
     },
   });
   connection.start(() => ({ model: model.name, ...(policy && { policies: [policy] }), segment: true }));
@@ -93,9 +104,10 @@ async function ownSession(kind) {
   else listenToSpeech(send, model);
 }
 
-function captionState(name) {
-  if (name === "refused") return; // why has been told
-  tell(name === "waiting" ? "Connection lost. Trying again…" : "");
+function captionState(name, reason) {
+  if (name === "refused" || name === "connecting") return; // why has been told, and still holds
+  if (name === "live") trouble = "";
+  tell(name === "waiting" ? trouble || stateText(name, reason) : "");
 }
 
 function listenToKeys(send, model) {

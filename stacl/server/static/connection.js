@@ -10,13 +10,16 @@ const SILENCE = 15000; // milliseconds without an answer to what was sent: a con
 const SUSPICIOUS = 2; // tries in a row that did not open before somebody should ask why
 const BYTES = 8; // more than any character takes in a message
 const LATER = ["full", "shutdown"]; // a server that says so may be asked again
+const GONE = ["unknown-session", "lost"]; // the session; a new one begins
 
 /**
  * `on` has the functions
- *   state(name)       connecting, live, waiting (for the next try), asleep (until something is sent), refused
+ *   state(name, reason)
+ *                     connecting, live, waiting (for the next try), asleep (until something is sent), refused;
+ *                     the reason is the code of the error that it waits for, if there was one
  *   started(message)  a new session began; resumed ones do not come here
  *   message(message)  everything numbered, each exactly once, in order
- *   error(message)    {code, message, fatal}
+ *   error(message)    {code, message, fatal}, unless the next try mends it
  *   unopened()        several tries in a row did not even open: a browser is not told why, so ask the server otherwise
  */
 export class Connection {
@@ -34,6 +37,7 @@ export class Connection {
   #timer = null;
   #ended = null; // why not to try again: asleep or refused
   #lost = false; // the session cannot be resumed
+  #reason = null; // why it waits, as the server said
   #watch = null; // runs while an answer is awaited
   #parting = null; // runs while the last words of a session that was left are awaited
   #longest = LONGEST_TEXT; // what the server takes may be less
@@ -174,6 +178,7 @@ export class Connection {
   #live() {
     this.#open = true;
     this.#wait = FIRST_WAIT;
+    this.#reason = null;
     this.#on.state("live");
   }
 
@@ -211,7 +216,8 @@ export class Connection {
       if (this.#session) this.#lost = true;
       else if (!LATER.includes(message.code)) this.#ended = "refused";
     }
-    this.#on.error(message);
+    if (LATER.includes(message.code)) this.#reason = message.code;
+    else if (!GONE.includes(message.code)) this.#on.error(message);
     if (message.fatal) this.#open = false; // what is said from now on waits
   }
 
@@ -234,7 +240,7 @@ export class Connection {
     if (this.#ended) return this.#on.state(this.#ended);
     // What was never sent goes into the new session; what was sent may have been heard, and is not said twice.
     if (this.#lost) this.#forget(this.#outbox.filter((entry) => !entry.offered));
-    this.#on.state("waiting");
+    this.#on.state("waiting", this.#reason);
     if (this.#unopened === SUSPICIOUS) this.#on.unopened();
     this.#timer = setTimeout(() => this.retry(), this.#wait * (0.75 + Math.random() / 2));
     this.#wait = Math.min(this.#wait * 2, LONGEST_WAIT);

@@ -62,7 +62,7 @@ export class Controls {
     this.#speech.cancel();
     find("#speak").disabled = !available;
     this.#page.source.field.disabled = false;
-    this.#examples = examplesFor(model.source);
+    this.#examples = examplesFor(model.source, model.target);
     const options = this.#examples.map(({ title }, i) => el("option", { value: i }, title));
     if (!options.length) options.push(el("option", { value: "" }, "None yet"));
     find("#example").replaceChildren(...options, el("option", { value: OWN }, "Your own text…"));

@@ -9,7 +9,7 @@ const FILES = {
   txt: { type: "text/plain", make: (sentences) => asText(sentences) },
   srt: { type: "application/x-subrip", make: asSrt },
   vtt: { type: "text/vtt", make: asVtt },
-  jsonl: { type: "application/jsonl", make: (sentences) => asTraces(sentences) },
+  jsonl: { type: "application/jsonl", make: asTraces },
 };
 const SHOWN = 200; // sentences in the window; the files have all
 

@@ -1,4 +1,5 @@
-// Texts ready to play, by source language. `note` says what to watch for.
+// Texts ready to play, by source language. `note` says what to watch for; if it holds for one target language only, `into`
+// names it.
 
 const PAPER = "From the paper";
 
@@ -12,11 +13,13 @@ export const EXAMPLES = {
     {
       title: "At the beach",
       text: "Ein Mann und zwei Kinder, die am Strand mit einem Hund spielen.",
+      into: "en",
       note: "The verb “spielen” (play) comes last, and English needs it early. Who says it before it is heard?",
     },
     {
       title: "Bush meets Putin",
       text: "Präsident Bush hat sich gestern in Moskau mit Putin getroffen.",
+      into: "en",
       note: `${PAPER}, figure 1, in German: the verb “getroffen” comes last. Who says “met” before it is heard?`,
     },
     {
@@ -51,6 +54,7 @@ export const EXAMPLES = {
     {
       title: "Bush meets Putin",
       text: "布什总统在莫斯科与普京会晤。",
+      into: "en",
       note: `${PAPER}, figure 1: the verb 会晤 (meet) comes last. Who says “met” before it is heard?`,
     },
     {
@@ -61,6 +65,7 @@ export const EXAMPLES = {
     {
       title: "A warm welcome",
       text: "江泽民对布什总统来华访问表示热烈欢迎。",
+      into: "en",
       note: `${PAPER}: 表示 … 欢迎 (express … welcome) stands at the end and comes early in English.`,
     },
     {
@@ -90,11 +95,19 @@ export const EXAMPLES = {
       text:
         "It was learned that this is the largest fire accident in the medical and health system nationwide " +
         "since the founding of New China.",
+      into: "zh",
       note: `${PAPER}: Chinese needs “since the founding of New China” first, English says it last.`,
     },
     {
       title: "The green sofa",
       text: "A man is sleeping on a green sofa.",
+      into: "zh",
+      note: "A caption: Chinese says where he sleeps before it says that he sleeps.",
+    },
+    {
+      title: "The green sofa",
+      text: "A man is sleeping on a green sofa.",
+      into: "de",
       note: "A caption: the words come in almost the same order, so waiting buys little.",
     },
     {
@@ -107,6 +120,12 @@ export const EXAMPLES = {
   ],
 };
 
-export function examplesFor(language) {
-  return EXAMPLES[language.split("-")[0]] ?? [];
+export function examplesFor(source, target) {
+  const all = EXAMPLES[plain(source)] ?? [];
+  return all.filter(({ into }) => !into || into === plain(target));
+}
+
+/** A language without its region. */
+function plain(code) {
+  return code.split("-")[0];
 }

@@ -11,19 +11,14 @@ import { models, obstacle } from "./server.js";
 import { address, parameters, remember, remembered } from "./settings.js";
 import { SourceView } from "./source.js";
 import { described, draw } from "./staircase.js";
+import { stateText } from "./states.js";
 import { Row, toneOf } from "./tracks.js";
 import { TranscriptDialog } from "./dialogs.js";
 import { Pending } from "./typing.js";
 
 const COMPARED = ["wait-k:1", "wait-k:3", "wait-k:5", "wait-k:9", "full"];
 const SKETCH = 8; // words of the sentence that an empty staircase shows
-export const STATES = {
-  connecting: "Connecting…",
-  live: "Connected",
-  waiting: "Connection lost. Trying again…",
-  asleep: "Asleep until you speak",
-  refused: "Not connected. Try again",
-};
+const UNCONNECTED = "unconnected"; // a trouble that is over when the page is connected
 
 class Page {
   alerts = new Alerts(find("#alerts"));
@@ -41,10 +36,10 @@ class Page {
 
   constructor() {
     this.connection = new Connection(address("live", true), {
-      state: (name) => this.#state(name),
+      state: (name, reason) => this.#state(name, reason),
       started: (message) => this.#started(message),
       message: (message) => this.#take(message),
-      error: ({ message }) => this.alerts.show(message),
+      error: ({ message }) => this.alerts.show(message, this.connection.live ? "" : UNCONNECTED),
       unopened: () => this.#explain(),
     });
     this.#makeRows();
@@ -86,14 +81,14 @@ class Page {
       const wanted = parameters.get("model") ?? remembered("model");
       this.use(found.find(({ name }) => name === wanted) ?? found[0]);
     } catch (error) {
-      this.alerts.show(error.message);
+      this.alerts.show(error.message, UNCONNECTED);
       this.#state("refused");
     }
   }
 
   async #explain() {
     const found = await obstacle();
-    if (found) this.alerts.show(found.message);
+    if (found) this.alerts.show(found.message, UNCONNECTED);
     if (found?.final) this.connection.giveUp();
   }
 
@@ -167,10 +162,11 @@ class Page {
     this.#rows.forEach((row, i) => row.heard(sentence, sentence.tracks[i], reach));
   }
 
-  #state(name) {
+  #state(name, reason) {
     const button = find("#connection");
     button.dataset.state = name;
-    find("#connection-text").textContent = find("#connection-status").textContent = STATES[name];
+    find("#connection-text").textContent = find("#connection-status").textContent = stateText(name, reason);
+    if (name === "live") this.alerts.over(UNCONNECTED);
     button.disabled = name === "live" || name === "connecting";
     // While a new try runs it is not known yet: no flicker.
     if (name !== "connecting") find("#offline").hidden = name !== "waiting";

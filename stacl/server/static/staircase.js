@@ -2,11 +2,15 @@
 // down is a word said. What lies left of the stairs was known; a dot to the right of them is a word that was anticipated.
 
 import { svg } from "./dom.js";
+import { width } from "./transcript.js";
 
 const STEP = 4; // the grid grows by so many cells, so that it does not change its scale with every word
 const LEAST = 8;
 const LARGEST = 64; // pixels of a cell
 const READABLE = 8; // pixels of the smallest label worth drawing
+const GAP = 10; // pixels between a label and the grid
+const SLOPE = 52; // degrees of the labels above it
+const COLUMNS_AN_EM = 1.5; // as many letters as surely fit; most are narrower
 
 /**
  * Draw into `root`, an <svg>:
@@ -78,21 +82,25 @@ function labels({ font: size, left, top, x, y }, source, target, dots) {
   const group = svg("g", { class: "labels", "font-size": size });
   if (left < 20) return group; // there was no room for them
   const ahead = new Set(dots.filter((dot) => dot.anticipated).map((dot) => dot.t));
+  const slope = (top - GAP) / Math.sin((SLOPE * Math.PI) / 180);
   source.forEach((word, i) => {
-    const place = `translate(${x(i + 0.5) + size * 0.3} ${top - 8}) rotate(-52)`;
-    group.append(svg("text", { class: "source-label", transform: place }, shortened(word, top / size)));
+    const place = `translate(${x(i + 0.5) + size * 0.3} ${top - GAP}) rotate(${-SLOPE})`;
+    group.append(svg("text", { class: "source-label", transform: place }, shortened(word, slope / size)));
   });
   target.forEach((word, t) => {
-    const place = { x: left - 10, y: y(t + 0.5) + size * 0.35, class: ahead.has(t) ? "target-label ahead" : "target-label" };
-    group.append(svg("text", place, shortened(word, left / size)));
+    const place = { x: left - GAP, y: y(t + 0.5) + size * 0.35, class: ahead.has(t) ? "target-label ahead" : "target-label" };
+    group.append(svg("text", place, shortened(word, (left - GAP) / size)));
   });
   return group;
 }
 
 /** A label that fits into so many times its font size. */
 function shortened(word, room) {
-  const fits = Math.max(4, Math.floor(room * 1.7));
-  return word.length <= fits ? word : `${word.slice(0, fits - 1)}…`;
+  const fits = Math.max(4, Math.floor(room * COLUMNS_AN_EM));
+  if (width(word) <= fits) return word;
+  const signs = [...word];
+  while (width(signs.join("")) > fits - 1) signs.pop();
+  return `${signs.join("")}…`;
 }
 
 /** The same in words, for those who do not see the drawing. */

@@ -11,6 +11,8 @@ export class Row {
   #lane;
   #lag;
   #al;
+  // Told after the page is laid out, so that nobody has to ask.
+  #watch = new ResizeObserver(() => this.#lane.classList.toggle("brimming", this.#lane.firstElementChild?.offsetTop < 0));
   #current = null; // {number, paragraph, wait, words} of the sentence that is being said
   #before = null;
 
@@ -19,6 +21,7 @@ export class Row {
     this.#lane = find(".lane", element);
     this.#lag = find(".lag-now", element);
     this.#al = find(".lag-mean", element);
+    this.#watch.observe(this.#lane);
   }
 
   /** A row for a track with a fixed policy. */
@@ -82,7 +85,8 @@ export class Row {
   }
 
   clear() {
-    this.#lane.replaceChildren();
+    [this.#current, this.#before].forEach((shown) => this.#drop(shown));
+    this.#lane.classList.remove("brimming");
     this.#current = this.#before = null;
     this.#lag.textContent = this.#al.textContent = "";
   }
@@ -97,14 +101,21 @@ export class Row {
   #sentence(wanted) {
     if (this.#before?.number === wanted) return this.#before;
     if (this.#current?.number === wanted) return this.#current;
-    this.#before?.paragraph.remove();
+    this.#drop(this.#before);
     this.#before = this.#current;
     this.#before?.paragraph.classList.add("past");
     const wait = el("span", { class: "wait", "aria-hidden": "true" });
     const paragraph = el("p", { class: "now" }, wait);
     this.#lane.append(paragraph);
+    this.#watch.observe(paragraph);
     this.#current = { number: wanted, paragraph, wait, words: [] };
     return this.#current;
+  }
+
+  #drop(shown) {
+    if (!shown) return;
+    this.#watch.unobserve(shown.paragraph);
+    shown.paragraph.remove();
   }
 }
 

@@ -1,4 +1,4 @@
-// The session as files: plain text, subtitles of one track, and traces that `stacl score` reads.
+// The session as files: plain text, and of one track subtitles, and traces that `stacl score` reads.
 
 import { joined } from "./sentences.js";
 
@@ -16,10 +16,10 @@ export function asText(sentences) {
   return blocks.join("\n\n") + "\n";
 }
 
-/** One line of JSON for each finished sentence and track, as stacl/trace.py reads them. */
-export function asTraces(sentences) {
-  const lines = sentences.flatMap((sentence) => sentence.tracks.map(({ done }) => done).filter(Boolean).map(trace));
-  return lines.map((line) => JSON.stringify(line) + "\n").join("");
+/** One line of JSON for each sentence that a track has finished, as stacl/trace.py reads them: figures are of one track. */
+export function asTraces(sentences, track) {
+  const finished = sentences.map(({ tracks }) => tracks[track]?.done).filter(Boolean);
+  return finished.map((done) => JSON.stringify(trace(done)) + "\n").join("");
 }
 
 function trace({ source, target, delays, read_times, write_times, policy }) {
@@ -70,7 +70,8 @@ function timed(found) {
   });
 }
 
-function width(text) {
+/** Columns: a Chinese sign is as wide as two letters. */
+export function width(text) {
   return text.length + (text.match(WIDE)?.length ?? 0);
 }
 
