@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 HIDDEN = np.float32(-1e9)  # added to a score: its share is exactly 0, and no NaN where nothing may be seen
-_ROOM = 64
+_ROOM = 16  # places at first, and by which room grows: a server has thousands of sentences open, most of them short
 
 
 @dataclass(frozen=True)
@@ -179,8 +179,13 @@ class Buffers:
 
 
 def _enough(needed: int) -> int:
-    """Unused places cost a little time in every step, so room grows by a half and not to the double."""
-    return max(_ROOM, needed + needed // 2)
+    """Unused places cost a little time in every step, so room grows by a half and not to the double.
+
+    Always a multiple of 16: of other small rooms processors round what is in them differently, and a live session
+    would say other words than a batch.
+    """
+    wanted = max(1, needed + needed // 2)
+    return _ROOM * -(-wanted // _ROOM)
 
 
 def _bind(binding: Any, owner: str, caches: np.ndarray, grows: bool) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import contextlib
+import threading
 import time
 from collections import deque
 from collections.abc import Callable, Generator, Iterator
@@ -31,7 +31,8 @@ class Finished(NamedTuple):
 class Aligner:
     """The finished sentences of one session, on their way to being told: a job of a scheduler behind all others.
 
-    `tell` takes the event of a sentence; `go_on` is called when there is one sentence less to wait for.
+    `tell` takes the event of a sentence; `go_on` wakes who calls `words_told`, and is called when there is one sentence
+    less to wait for.
     """
 
     def __init__(
@@ -46,17 +47,32 @@ class Aligner:
         self._coming: deque[Finished] = deque()  # whose words were not told yet
         self._queue: deque[Finished] = deque()
         self._steps: Iterator[None] = iter(())  # of the first in the queue
+        self._changing = threading.Lock()  # of the queues: each sentence is told once
+        self._hurried = False
+        self.taken = 0  # sentences that were ever added
 
     def add(self, finished: Finished) -> None:
+        self.taken += 1
         self._coming.append(finished)
 
     def words_told(self) -> None:
         """The words of all sentences so far are on their way to the client: their alignments may follow."""
-        with contextlib.suppress(IndexError):  # cancelled meanwhile
-            while self._coming:
-                self._queue.append(self._coming[0])
-                self._coming.popleft()  # after it was queued: at no moment is it nowhere
-                self._scheduler.wake(self)
+        with self._changing:
+            self._queue.extend(self._coming)  # before they leave the other: at no moment are they nowhere
+            self._coming.clear()
+            queued = bool(self._queue)
+            while self._hurried and self._queue:
+                self._tell(without_alignment(self._queue[0]))
+                self._queue.popleft()
+        if queued and self._hurried:
+            self._go_on()
+        elif queued:
+            self._scheduler.wake(self)
+
+    def hurry(self) -> None:
+        """Nobody has the time to wait: from now on sentences go without, those in the queue at once."""
+        self._hurried = True
+        self._go_on()
 
     @property
     def pending(self) -> bool:
@@ -65,11 +81,12 @@ class Aligner:
     @property
     def busy(self) -> bool:
         """Whether so many sentences wait already that one more would come too late to be of use."""
-        return len(self._coming) + len(self._queue) >= _AHEAD
+        return self._hurried or len(self._coming) + len(self._queue) >= _AHEAD
 
     def cancel(self) -> None:
-        self._coming.clear()
-        self._queue.clear()
+        with self._changing:
+            self._coming.clear()
+            self._queue.clear()
 
     def turn(self, until: float) -> bool:
         if not self._queue:  # all was told, or cancelled
@@ -78,15 +95,18 @@ class Aligner:
         for _ in self._steps:
             if time.perf_counter() >= until:
                 return True
-        with contextlib.suppress(IndexError):  # it was the last, or all was cancelled meanwhile
-            self._steps = self._align(*self._queue[0])
+        with self._changing:
+            self._steps = self._align(self._queue[0]) if self._queue else iter(())
         return True
 
-    def _align(self, place: dict[str, Any], trace: Trace) -> Iterator[None]:
-        alignment = yield from self._alignment(trace)
-        # Told before it leaves the queue: who finds the queue empty may say that all was told.
-        self._tell(Event.of("segment", place | segment_members(trace) | {"alignment": alignment}))
-        with contextlib.suppress(IndexError):  # cancelled meanwhile
+    def _align(self, finished: Finished) -> Iterator[None]:
+        alignment = yield from self._alignment(finished.trace)
+        event = _segment(finished, alignment)
+        with self._changing:
+            if not self._queue or self._queue[0] is not finished:  # told without, or cancelled meanwhile
+                return
+            # Told before it leaves the queue: who finds the queue empty may say that all was told.
+            self._tell(event)
             self._queue.popleft()
         self._go_on()
 
@@ -102,3 +122,12 @@ class Aligner:
         except Exception as error:
             journal.failed("an alignment", error)
             return unknown
+
+
+def without_alignment(finished: Finished) -> Event:
+    """What is told of a sentence whose alignment nobody waits for."""
+    return _segment(finished, (None,) * len(finished.trace.target))
+
+
+def _segment(finished: Finished, alignment: tuple[int | None, ...]) -> Event:
+    return Event.of("segment", finished.place | segment_members(finished.trace) | {"alignment": alignment})

@@ -77,7 +77,7 @@ class Endpoints:
             return answer(refusal.code, refusal.message)
         except UserError as error:
             hub.metrics.add("refused", reason="bad-request")
-            return answer("bad-request", Refusal("bad-request", str(error)).message)
+            return answer("bad-request", str(error))
         except ClientDisconnect:
             return answer("gone", "the request was not finished")
         finally:
@@ -90,19 +90,21 @@ class Endpoints:
             return answer("bad-type", f"expected Content-Type: application/json, not {kind[:60]!r}")
         body = await _body(request, limits.request_bytes, limits.start_seconds)
         asked = _checked(body)
+        beam, ahead = asked.get("beam", 1), asked.get("ahead", 0)
+        _check_price(asked["text"], beam, ahead, limits.request_bytes)
         name, translator = hub.model(asked.get("model"))
         policy = safe_policy(asked["policy"]) if "policy" in asked else translator.policy
         job = Translation(
             translator,
             policy,
             asked["text"],
-            beam=asked.get("beam", 1),
-            ahead=asked.get("ahead", 0),
+            beam=beam,
+            ahead=ahead,
             segment=asked.get("segment", True),
             longest=limits.sentence_words,
         )
         hub.texts.wake(job)
-        found = await _unless_gone(request, job, hub.over)
+        found = await _unless_gone(request, job, hub.over, limits.request_seconds)
         return JSONResponse({"model": name, "policy": str(policy)} | found)
 
 
@@ -121,8 +123,8 @@ async def _body(request: Request, most: int, seconds: float) -> bytes:
     return b"".join(parts)
 
 
-async def _unless_gone(request: Request, job: Translation, over: asyncio.Event) -> dict[str, Any]:
-    """The translation; if the client goes before, or the server's time is over, the work is given up."""
+async def _unless_gone(request: Request, job: Translation, over: asyncio.Event, seconds: float) -> dict[str, Any]:
+    """The translation; if the client goes before, or its time or the server's is over, the work is given up."""
 
     async def gone() -> None:
         while not await request.is_disconnected():
@@ -130,9 +132,11 @@ async def _unless_gone(request: Request, job: Translation, over: asyncio.Event) 
 
     watching: list[asyncio.Future[Any]] = [asyncio.create_task(gone()), asyncio.create_task(over.wait())]
     try:
-        await asyncio.wait((job.result, *watching), return_when=asyncio.FIRST_COMPLETED)
+        done, _ = await asyncio.wait((job.result, *watching), timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
         if job.result.done():
             return job.result.result()
+        if not done:
+            raise Refusal("too-long", f"the text was not translated within {seconds:g} seconds; send parts")
         if over.is_set():
             raise Refusal("shutdown", "the server is shutting down; not all has been translated")
         raise ClientDisconnect
@@ -140,6 +144,13 @@ async def _unless_gone(request: Request, job: Translation, over: asyncio.Event) 
         job.cancel()
         for task in watching:
             task.cancel()
+
+
+def _check_price(text: str, beam: int, ahead: int, most: int) -> None:
+    """A wide beam and a far look take as much longer: who asks for them sends less, or others would wait for hours."""
+    allowed = most // (beam * (1 + ahead))
+    if len(text.encode("utf-8", "surrogatepass")) > allowed:
+        raise Refusal("too-large", f"with beam {beam} and ahead {ahead} a text has at most {allowed} bytes; send parts")
 
 
 def _checked(body: bytes) -> dict[str, Any]:
@@ -163,6 +174,5 @@ def _checked(body: bytes) -> dict[str, Any]:
         raise UserError(f"beam goes from 1 to {_WIDEST_BEAM}, not {asked['beam']}")
     if not 0 <= fields.whole("ahead", asked.get("ahead", 0)) <= _FARTHEST_AHEAD:
         raise UserError(f"ahead goes from 0 to {_FARTHEST_AHEAD}, not {asked['ahead']}")
-    if not isinstance(asked.get("segment", True), bool):
-        raise UserError(f"segment must be true or false, not {asked['segment']!r}")
+    fields.boolean("segment", asked.get("segment", True))
     return asked

@@ -10,6 +10,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from stacl.errors import suggest
+from stacl.server import memory
 from stacl.server.metrics import Metrics
 from stacl.server.protocol import Refusal, Resume, Start, safe_policy
 from stacl.server.session import LiveSession
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from stacl.server.settings import Settings
 
 _LOOK_ROUND = 0.5  # seconds between looks at who is idle
+_TIDY_AFTER = 10.0  # seconds, at least, between one time that memory is given back and the next
 
 
 class Hub:
@@ -33,6 +35,8 @@ class Hub:
         self.connections: set[Connection] = set()
         self.requests = 0  # to /translate, in progress
         self.stopping = False
+        self._untidy = False  # sessions have gone since memory was given back
+        self._tidied = -_TIDY_AFTER
         self.over = asyncio.Event()  # no more time, even for what is in progress
         self.workers = Scheduler(settings.workers, "words")
         # What takes long and nobody listens to meanwhile: whole texts; and what nobody even waits for.
@@ -109,12 +113,20 @@ class Hub:
     def _forget(self, session: LiveSession) -> None:
         del self.sessions[session.key]
         session.release()
+        self._untidy = True
 
     async def look_round(self) -> None:
         """End what has been idle or alone for too long, for as long as the server runs."""
         while True:
             await asyncio.sleep(_LOOK_ROUND)
+            await self._tidy(time.monotonic())  # before others go: threads that compute let go of theirs meanwhile
             self._look(time.monotonic())
+
+    async def _tidy(self, now: float) -> None:
+        """Give the memory of sessions that have gone back to the machine; that takes milliseconds, so not often."""
+        if self._untidy and now - self._tidied >= _TIDY_AFTER:
+            self._untidy, self._tidied = False, now
+            await asyncio.to_thread(memory.give_back)
 
     def _look(self, now: float) -> None:
         for session in list(self.sessions.values()):
@@ -123,6 +135,8 @@ class Hub:
                 self._forget(session)
             elif not alone and now - session.touched > self.limits.idle_seconds and session.wind_up():
                 self._end_idle(session)
+            else:
+                session.look(now)
         for connection in list(self.connections):
             connection.check(now)
 
@@ -137,6 +151,7 @@ class Hub:
         self.stopping = True
         for session in list(self.sessions.values()):
             if session.listener:
+                session.hurry()
                 session.wind_up()
         deadline = time.monotonic() + self.limits.drain_seconds
         while time.monotonic() < deadline and (self.requests or any(not one.at_rest for one in self.connections)):

@@ -34,6 +34,7 @@ class Report:
     events: list[Event] = field(default_factory=list)
     refusals: list[Refusal] = field(default_factory=list)
     done: int = 0  # the size of the orders that were finished
+    aligned: int = 0  # sentences that come from the aligner
 
     def __bool__(self) -> bool:
         return bool(self.events or self.refusals or self.done)

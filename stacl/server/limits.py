@@ -25,6 +25,7 @@ class Limits:
     start_seconds: float = _limit(10.0, "a connection that has not asked for anything by then is closed")
     stall_seconds: float = _limit(30.0, "a client that does not read for so long is cut off; it may resume")
     drain_seconds: float = _limit(10.0, "at the end of the server: time to finish what is due")
+    align_seconds: float = _limit(5.0, "after `close` and the last word: how long alignments are waited for")
     message_bytes: int = _limit(65_536, "longest message")
     messages_per_second: float = _limit(100.0, "messages of one connection, in the long run")
     message_burst: int = _limit(200, "messages of one connection at once")
@@ -35,6 +36,7 @@ class Limits:
     kept_bytes: int = _limit(524_288, "their size together")
     request_bytes: int = _limit(102_400, "longest body of a request to /translate")
     requests: int = _limit(16, "requests to /translate at the same time")
+    request_seconds: float = _limit(600.0, "a request to /translate that takes longer is given up")
 
     def told(self) -> dict[str, float]:
         """What a client should know to stay within the limits."""

@@ -125,6 +125,8 @@ class Connection:
                 self._hub.metrics.add("dropped", reason="gone")
             if gone or self._farewell:
                 return
+            if self._session and self._hub.stopping:
+                continue  # what was due is being said: this would be lost, and with its number free it is sent again
             try:
                 self._take(message.get("text"), held_up)
             except Refusal as refusal:

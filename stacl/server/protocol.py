@@ -22,6 +22,8 @@ class Refusal(Exception):  # noqa: N818 (it is told, more often than it is raise
     def __init__(self, code: str, message: str, fatal: bool = False) -> None:
         super().__init__(code)
         self.code, self.fatal = code, fatal
+        # It may quote half a character, which no message can hold.
+        message = message.encode("utf-8", "backslashreplace").decode()
         self.message = message if len(message) <= _LONGEST_QUOTE else f"{message[:_LONGEST_QUOTE]}..."
 
     @property
@@ -123,8 +125,8 @@ def greeting(kind: str, found: dict[str, Any]) -> Greeting:
         return Start(
             None if model is None else fields.string("model", model),
             None if policies is None else fields.strings("policies", policies),
-            _flag("segment", found.get("segment", True)),
-            _flag("align", found.get("align", False)),
+            fields.boolean("segment", found.get("segment", True)),
+            fields.boolean("align", found.get("align", False)),
         )
     except UserError as error:
         raise Refusal("bad-message", str(error)) from None
@@ -153,9 +155,3 @@ def safe_policy(spec: str) -> Policy:
         return policy(spec).settled()
     except UserError as error:
         raise Refusal("bad-policy", str(error)) from None
-
-
-def _flag(name: str, value: Any) -> bool:
-    if not isinstance(value, bool):
-        raise UserError(f"{name} must be true or false, not {value!r}")
-    return value

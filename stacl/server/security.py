@@ -34,6 +34,7 @@ STATUS = {
     "upgrade-required": 426,
     "busy": 429,
     "internal": 500,
+    "too-long": 503,
     "shutdown": 503,
 }
 _HARMLESS = ("GET", "HEAD", "OPTIONS")
@@ -48,7 +49,8 @@ _FIXED = {
 
 def answer(code: str, message: str, headers: Mapping[str, str] | None = None) -> Response:
     """An error of the HTTP endpoints."""
-    return JSONResponse({"code": code, "message": message}, STATUS.get(code, 400), headers)
+    content = {"code": code, "message": Refusal(code, message).message}
+    return JSONResponse(content, STATUS.get(code, 400), headers)
 
 
 class Guard:
@@ -58,6 +60,7 @@ class Guard:
         self._app, self._hub = app, hub
         self._token = hub.settings.token
         self._origins = set(hub.settings.origins)
+        self._framed_by = " ".join(["'self'", *hub.settings.origins])  # who may show the page within his own
         # A proxy in front of the server may pass on the name that the page has there.
         named = {urlsplit(origin).hostname or "" for origin in self._origins}
         self._hosts = None if hub.settings.hosts is None else {*hub.settings.hosts, *named}
@@ -69,7 +72,7 @@ class Guard:
         headers = Headers(scope=scope)
         origin = headers.get("origin", "").lower()
         foreign = origin if origin in self._origins else None
-        send = _with_headers(send, _page_policy(headers.get("host", "")), foreign)
+        send = _with_headers(send, _page_policy(headers.get("host", ""), self._framed_by), foreign)
         try:
             self._check(scope, headers)
         except Refusal as refusal:
@@ -133,12 +136,12 @@ class Guard:
             raise Refusal("unauthorized", "the token is missing or wrong: Authorization: Bearer ... or ?token=...")
 
 
-def _page_policy(host: str) -> str:
+def _page_policy(host: str, framed_by: str) -> str:
     """What the page may load: only what comes from here. Not every browser counts websockets as `self`."""
     sockets = f" ws://{host} wss://{host}" if _HOST.fullmatch(host.lower()) else ""
     return (
         f"default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'{sockets}; "
-        "img-src 'self' data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+        f"img-src 'self' data:; base-uri 'none'; form-action 'none'; frame-ancestors {framed_by}"
     )
 
 

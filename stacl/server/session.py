@@ -58,6 +58,8 @@ class LiveSession:
         self.finished = self.broken = False  # everything was said; the computing has failed
         self.touched = self.alone_since = time.monotonic()  # last heard or told something; last lost its client
         self._closing = self._wound_up = False
+        self._last_word = 0.0  # when the last was said, or `close` came; of use only after `close`
+        self._aligned = 0  # sentences that the aligner took and that are in the log
         self._limits, self._metrics, self._workers = limits, metrics, workers
         self._mailbox = mailbox
         self._aligner = Aligner(translator, alignments, self._tell, self._go_on) if align else None
@@ -73,7 +75,7 @@ class LiveSession:
             last = len(self.policies) - 1
             raise Refusal("bad-message", f"there is no track {command.track}; they go from 0 to {last}")
         self._closing, self._wound_up = isinstance(command, Close), False
-        self.touched = time.monotonic()
+        self.touched = self._last_word = time.monotonic()
         order = Order(command, arrived)
         self.queued += order.size
         self._interpreter.add(order)
@@ -107,8 +109,18 @@ class LiveSession:
     @property
     def at_rest(self) -> bool:
         """Whether everything that is due was said and sent."""
-        aligning = self._aligner is not None and self._aligner.pending
+        aligning = self._aligner is not None and self._aligner.taken > self._aligned
         return not (self.queued or self.log.unsent or aligning)
+
+    def hurry(self) -> None:
+        """Alignments are not waited for any more."""
+        if self._aligner:
+            self._aligner.hurry()
+
+    def look(self, now: float) -> None:
+        """Called now and then: who has heard the last word does not wait long for `closed`."""
+        if self._closing and not self.finished and now - self._last_word > self._limits.align_seconds:
+            self.hurry()
 
     def sent(self, number: int) -> None:
         """The client was given an event."""
@@ -133,11 +145,13 @@ class LiveSession:
         if not self._wound_up:
             self.touched = time.monotonic()
         self.queued -= report.done
+        self._aligned += report.aligned
         self.log.extend(report.events)
         for kind, name in (("heard", "words_in"), ("word", "words_out")):
             count = sum(event.kind == kind for event in report.events)
             if count:
                 self._metrics.add(name, count, model=self.model)
+                self._last_word = time.monotonic()
         if self.log.unsent >= self._limits.unsent_events:
             self._interpreter.blocked = True
         self.finished = self.finished or any(event.kind == "closed" for event in report.events)
@@ -155,7 +169,7 @@ class LiveSession:
         self._mailbox.post(lambda: self._deliver(report))
 
     def _tell(self, event: Event) -> None:
-        self._report(Report([event]))
+        self._report(Report([event], aligned=1))
 
     def _go_on(self) -> None:
         self._workers.wake(self._interpreter)

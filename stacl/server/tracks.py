@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from stacl.policies.base import Policy
 from stacl.segment import SENTENCE_END, Item
 from stacl.sentence import Written
-from stacl.server.aligner import Aligner, Finished
+from stacl.server.aligner import Aligner, Finished, without_alignment
 from stacl.server.events import Event, segment_members
 from stacl.server.protocol import Change, Close, Command, End, Text
 from stacl.stream import Session, Source
@@ -132,9 +132,10 @@ class Tracks:
         place = {"track": track, "segment": self._segment}
         if self._aligner is None:
             return Event.of("segment", place | segment_members(trace))
+        finished = Finished(place, trace)
         if self._aligner.busy:  # words do not wait for alignments: this sentence goes without
-            return Event.of("segment", place | segment_members(trace) | {"alignment": (None,) * len(trace.target)})
-        self._aligner.add(Finished(place, trace))
+            return without_alignment(finished)
+        self._aligner.add(finished)
         return Pause.REST
 
     def _say(self, track: int, words: Iterator[Written | None], arrived: float) -> Iterator[Step]:

@@ -184,6 +184,7 @@ def test_as_many_sessions_as_there_are_places(models):
         ({"policies": ["wait-q:3"]}, "bad-policy", "did you mean wait-k?"),
         ({"policies": ["evil.py:g"]}, "bad-policy", "no policy is called 'evil.py'"),
         ({"policies": ["wait-k:" + "9" * 200]}, "bad-policy", "expected a policy such as wait-k:3"),
+        ({"policies": ["wait-k:3,c=1,c=\ud800"]}, "bad-policy", "\\ud800"),
         ({"policies": []}, "bad-message", "a session has 1 to 8 policies, not 0"),
         ({"policies": ["full"] * 9}, "bad-message", "a session has 1 to 8 policies, not 9"),
         ({"policies": "full"}, "bad-message", "policies must be a list of strings"),

@@ -9,7 +9,7 @@ import sys
 
 import httpx
 
-from stacl.server import protocol, security
+from stacl.server import endpoints, protocol, security
 from stacl.server.limits import Limits
 from tests.browser import requires_browser
 from tests.conftest import ROOT
@@ -101,3 +101,8 @@ def test_every_limit_of_a_client_is_told():
         assert re.search(rf"`{name}`[^`]*?{value:,g}", PAGE), name
     for number in (limits.kept_events, limits.request_bytes, limits.stall_seconds, limits.requests):
         assert f"{number:,g}" in PAGE
+    for name in ("align_seconds", "request_seconds", "sessions"):
+        assert f"`{name}` ({getattr(limits, name):g})" in PAGE
+    widest, farthest = endpoints._WIDEST_BEAM, endpoints._FARTHEST_AHEAD
+    dearest = limits.request_bytes // (widest * (1 + farthest))
+    assert f"{limits.request_bytes // 5:,} with a beam of 5, {dearest:,} with {widest} and {farthest}" in PAGE

@@ -82,6 +82,8 @@ def test_translate_takes_defaults(http, server):
         (b'{"text": "a", "policy": "wait-q"}', 400, "bad-policy", "did you mean wait-k?"),
         (b'{"text": "a", "policy": "/etc/passwd.py:g"}', 400, "bad-policy", "no policy is called"),
         (b'{"text": "a", "policy": "wait-k:1,c=1.e-999999999"}', 400, "bad-policy", "c must be a number"),
+        (b'{"text": "a", "policy": "wait-k:3,c=1,c=\\ud800"}', 400, "bad-policy", "\\ud800"),
+        (b'{"text": "a", "\\ud800": 1}', 400, "bad-request", "\\ud800"),
         (b'{"text": "a", "beam": 99}', 400, "bad-request", "beam goes from 1 to 8, not 99"),
         (b'{"text": "a", "beam": 2, "ahead": 99}', 400, "bad-request", "ahead goes from 0 to 8, not 99"),
         (b'{"text": "a", "ahead": 2}', 400, "bad-request", "to look ahead takes a beam of 2 or more"),
@@ -89,6 +91,12 @@ def test_translate_takes_defaults(http, server):
         (b'{"text": "a", "segment": 1}', 400, "bad-request", "segment must be true or false"),
         (b'{"text": "a", "model": "xx-en"}', 404, "unknown-model", "no model is called 'xx-en'"),
         (b'{"text": "' + b"a" * 110_000 + b'"}', 413, "too-large", "at most 102400 bytes"),
+        (
+            b'{"text": "' + b"a " * 800 + b'", "beam": 8, "ahead": 8}',
+            413,
+            "too-large",
+            "with beam 8 and ahead 8 a text has at most 1422 bytes",
+        ),
     ],
 )
 def test_translate_refuses(http, body, status, code, message):
@@ -135,6 +143,17 @@ def test_too_many_requests_at_once(models):
             client.text("Ein Mann ")
             assert client.until("word")["waited"] < 5
         thread.join()
+
+
+def test_a_text_that_takes_too_long_is_given_up(models):
+    with serving(models, request_seconds=0.3) as running:
+        answer = httpx.post(f"{running.url}/translate", json={"text": "\n".join(GERMAN * 250)}, timeout=60)
+        assert (answer.status_code, answer.json()["code"]) == (503, "too-long")
+        assert answer.json()["message"] == "the text was not translated within 0.3 seconds; send parts"
+        deadline = time.monotonic() + 20
+        while running.hub.requests or running.hub.texts.busy:
+            assert time.monotonic() < deadline, "what was given up is still worked at"
+            time.sleep(0.02)
 
 
 def test_who_goes_away_stops_the_work(models):
@@ -222,6 +241,12 @@ def test_answers_are_ascii_safe_json(http):
     """A refusal may quote anything, half a character too."""
     answer = http.post("/translate", content=json.dumps({"text": "a", "model": "\ud83d"}).encode(), headers=JSON)
     assert answer.status_code == 404
+
+
+def test_halves_of_characters_in_a_text(http):
+    answer = http.post("/translate", content=b'{"text": "Ein \\ud83d hier \\ude00"}', headers=JSON)
+    assert answer.status_code == 200
+    assert answer.json()["segments"][0]["source"] == ["Ein", "\ufffd", "hier", "\ufffd"]
 
 
 def test_a_text_without_ends_is_cut(http, server):

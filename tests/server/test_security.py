@@ -165,9 +165,14 @@ def test_every_answer_has_its_headers(server, path):
         "img-src": "'self' data:",
         "base-uri": "'none'",
         "form-action": "'none'",
-        "frame-ancestors": "'none'",
+        "frame-ancestors": "'self'",
     }
     assert "server" not in headers
+
+
+def test_an_allowed_page_may_show_the_captions_within_its_own(guarded):
+    rules = httpx.get(f"{guarded.url}/?view=captions").headers["Content-Security-Policy"]
+    assert rules.endswith("; frame-ancestors 'self' https://example.org")
 
 
 def test_a_host_is_not_copied_into_the_rules_unchecked(guarded):

@@ -110,7 +110,8 @@ def test_an_end_does_not_wait_for_ever(model_folder):
 
 
 def test_a_long_request_is_told_of_the_end(model_folder):
-    with process(model_folder, "--limit", "drain_seconds=0.5") as running, ThreadPoolExecutor() as pool:
+    limits = ("--limit", "drain_seconds=0.5", "--limit", "request_bytes=1000000")
+    with process(model_folder, *limits) as running, ThreadPoolExecutor() as pool:
         asked = {"text": "Ein Hund springt. " * 5_000, "beam": 8}
         answer = pool.submit(httpx.post, f"{running.url}/translate", json=asked, timeout=60)
         while "stacl_requests_total 1" not in httpx.get(f"{running.url}/metrics").text:
@@ -126,7 +127,7 @@ def test_a_long_request_is_told_of_the_end(model_folder):
 
 def test_a_second_interrupt_ends_at_once(model_folder):
     with (
-        process(model_folder, "--limit", "drain_seconds=60") as running,
+        process(model_folder, "--limit", "drain_seconds=60", "--limit", "request_bytes=1000000") as running,
         Client(running.live) as client,
         ThreadPoolExecutor() as pool,
     ):
