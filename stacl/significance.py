@@ -9,8 +9,7 @@ seeded: the same files give the same interval.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from functools import partial
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -24,6 +23,10 @@ SEED = 12345  # sacreBLEU's own
 SAMPLES = 1000
 TRIALS = 10_000  # of a paired test
 _MOST_SAMPLES = 100_000
+_CELLS = 2**21  # of swaps held at a time: 16 MB
+
+
+Scored = tuple[Sequence[float], Sequence[float]]  # what each sentence scored, and what it weighs
 
 
 class Interval(NamedTuple):
@@ -80,43 +83,76 @@ def paired_p_value(
     `weights`: what each sentence weighs in the mean of the one system and of the other. Sentences that either system
     left without a score do not take part.
     """
-    ours, theirs = np.asarray(system, dtype=float), np.asarray(baseline, dtype=float)
-    known = ~np.isnan(ours) & ~np.isnan(theirs)
-    if not known.any():
-        return None
-    our_weight, their_weight = (np.ones_like(ours),) * 2 if weights is None else map(np.asarray, weights)
-    sums = [np.stack((v * w, w), axis=1)[known] for v, w in ((ours, our_weight), (theirs, their_weight))]
+    weights = weights or ([1.0] * len(system), [1.0] * len(baseline))
+    found = paired_p_values({"": (system, weights[0])}, {"": (baseline, weights[1])}, samples)
+    return found.get("")
 
-    def mean(sum_and_weight: np.ndarray) -> float:
-        return float(sum_and_weight[0] / sum_and_weight[1]) if sum_and_weight[1] else 0.0
+
+def paired_p_values(
+    system: Mapping[str, Scored], baseline: Mapping[str, Scored], samples: int = TRIALS
+) -> dict[str, float]:
+    """`paired_p_value` of every score that both systems have: those that as many sentences define are swapped at once,
+    which gives the same as one after the other.
+    """
+    alike: dict[int, dict[str, _Test]] = {}
+    for name in system.keys() & baseline.keys():
+        test = _test_of_means(*system[name], *baseline[name])
+        if len(test.ours):
+            alike.setdefault(len(test.ours), {})[name] = test
+    return {name: p for tests in alike.values() for name, p in _shares_of_swaps(tests, samples).items()}
+
+
+class _Test(NamedTuple):
+    """Two systems' numbers, [sentences, numbers] each, and what is made of their sums, [trials, numbers]."""
+
+    ours: np.ndarray
+    theirs: np.ndarray
+    score: Callable[[np.ndarray], np.ndarray]
+    rounding: float  # by which sums of the same numbers in another order may differ: that is no evidence
+
+
+def _test_of_means(
+    system: Sequence[float], weights: Sequence[float], baseline: Sequence[float], their_weights: Sequence[float]
+) -> _Test:
+    values, weighed = np.array([system, baseline], dtype=float), np.array([weights, their_weights], dtype=float)
+    known = ~np.isnan(values).any(0)
+    ours, theirs = np.stack((values * weighed, weighed), axis=2)[:, known]
+
+    def means(sums: np.ndarray) -> np.ndarray:
+        return np.divide(sums[:, 0], sums[:, 1], out=np.zeros(len(sums)), where=sums[:, 1] != 0)
 
     # What is summed may be large where the means are small: rounding is measured against it.
-    scale = (np.abs(sums[0]) + np.abs(sums[1])).sum(0)
-    return _share_of_swaps(sums[0], sums[1], mean, 1e-9 * mean(scale), samples)
+    scale = (np.abs(ours) + np.abs(theirs)).sum(0, keepdims=True)
+    return _Test(ours, theirs, means, 1e-9 * float(means(scale)[0]))
 
 
-def _share_of_swaps(
-    ours: np.ndarray,
-    theirs: np.ndarray,
-    score: Callable[[np.ndarray], float],
-    rounding: float,
-    samples: int = TRIALS,
-) -> float:
+def _shares_of_swaps(tests: Mapping[str, _Test], samples: int = TRIALS) -> dict[str, float]:
     """Riezler and Maxwell 2005: if the systems were alike, what each made of a sentence could be swapped. The p-value
     is the share of random swaps with a difference of the two scores at least as large as the real one.
-
-    `ours` and `theirs` are [sentences, numbers]; `score` takes the sum over the sentences. Sums of the same numbers in
-    another order may differ by `rounding`; that is no evidence.
     """
-    total = ours.sum(0) + theirs.sum(0)
-    least = abs(score(ours.sum(0)) - score(theirs.sum(0))) - rounding
+    gains = _swapped_sums(np.hstack([test.theirs - test.ours for test in tests.values()]), samples)
+    found, first = {}, 0
+    for name, test in tests.items():
+        ours, theirs = test.ours.sum(0), test.theirs.sum(0)
+        one = ours + gains[:, first : first + len(ours)]
+        first += len(ours)
+        real = np.abs(test.score(ours[None]) - test.score(theirs[None]))[0]
+        extreme = np.abs(test.score(one) - test.score(ours + theirs - one)) >= real - test.rounding
+        found[name] = (int(extreme.sum()) + 1) / (samples + 1)
+    return found
+
+
+def _swapped_sums(gains: np.ndarray, samples: int) -> np.ndarray:
+    """The sums over the swapped sentences, [samples, numbers], by one product for many trials."""
     random = np.random.default_rng(SEED)
-    extreme = 0
-    for _ in range(samples):
-        swapped = random.integers(0, 2, len(ours), dtype=bool)
-        one = np.where(swapped[:, None], theirs, ours).sum(0)
-        extreme += abs(score(one) - score(total - one)) >= least
-    return (extreme + 1) / (samples + 1)
+    sums = np.empty((samples, gains.shape[1]))
+    together = max(1, _CELLS // len(gains))
+    for start in range(0, samples, together):
+        # Drawn one by one, for a p-value shall not depend on how many are taken together.
+        trials = range(start, min(start + together, samples))
+        swaps = np.array([random.integers(0, 2, len(gains), dtype=bool) for _ in trials], dtype=float)
+        sums[start : trials.stop] = swaps @ gains
+    return sums
 
 
 def sacrebleu_score(
@@ -148,10 +184,8 @@ def paired_quality(
     """The p-values of BLEU and chrF, from the counts that sacreBLEU takes of each sentence."""
     from sacrebleu import metrics
 
-    found = {}
-    made: tuple[tuple[str, Any], ...] = (("BLEU", metrics.BLEU(tokenize=tokenize)), ("chrF", metrics.CHRF()))
-    for name, metric in made:
-        counts = [np.array(metric._extract_corpus_statistics(texts, references)) for texts in (system, baseline)]
+    def test(metric: Any) -> _Test:
+        ours, theirs = (np.array(metric._extract_corpus_statistics(texts, references)) for texts in (system, baseline))
+        return _Test(ours, theirs, lambda sums: np.array([_score_of(metric, one) for one in sums]), rounding=1e-9)
 
-        found[name] = _share_of_swaps(counts[0], counts[1], partial(_score_of, metric), rounding=1e-9)
-    return found
+    return _shares_of_swaps({"BLEU": test(metrics.BLEU(tokenize=tokenize)), "chrF": test(metrics.CHRF())})

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import sys
 from collections.abc import Iterator
 from itertools import accumulate, chain
 from typing import Any
@@ -13,6 +14,7 @@ from stacl.errors import UserError
 from stacl.trace import SPACE_MARK, Trace
 
 _DIGITS = 18  # of a number that is written as text: what has more is a name
+_AUDIO = re.compile(r"\.(wav|flac|mp3|ogg|opus|m4a|aac|webm|sph|pcm)(:\d+:\d+)?$", re.IGNORECASE)  # or a part of one
 
 
 def _of_instance(instance: dict[str, Any], unit: str) -> Trace:
@@ -24,6 +26,8 @@ def _of_instance(instance: dict[str, Any], unit: str) -> Trace:
     length = fields.number("source_length", instance["source_length"])
     if unit != "ms" and (part := next((n for n in (length, *delays) if n % 1), None)):
         raise UserError(f"{part:g} is no number of {unit}s: a log of speech has fractions in its first line")
+    if unit != "ms":  # SimulEval 1.0 counts the end of the source as one more word
+        delays = tuple(length if delay == length + 1 else delay for delay in delays)
     source = instance.get("source")
     words = source.split() if isinstance(source, str) else []
     target = tuple(prediction.split())
@@ -56,6 +60,7 @@ class Reader:
 
     def __init__(self) -> None:
         self._index: int | None = None
+        self._clipped = False  # which is said once
 
     def parse(self, line: bytes, unit: str) -> Trace:
         instance = _instance(line)
@@ -67,7 +72,11 @@ class Reader:
                     "Sort it, one line an index"
                 )
             self._index = index
-        return _of_instance(instance, unit)
+        trace = _of_instance(instance, unit)
+        if not self._clipped and unit != "ms" and max(instance["delays"], default=0) > trace.source_length:
+            self._clipped = True
+            print("stacl: this log counts the end of the source as a word; here it is none", file=sys.stderr)
+        return trace
 
 
 def _index(found: Any) -> int | None:
@@ -88,6 +97,10 @@ def _instance(line: bytes) -> dict[str, Any]:
     for field in ("prediction", "delays", "source_length"):
         if field not in found:
             raise UserError(f"the field {field!r} is missing; is this SimulEval's instances.log?")
+    if "durations" in found or "intervals" in found:
+        raise UserError(
+            "a log of speech output: its words are not in it; transcribe it, and log each with its delay as a trace"
+        )
     return found
 
 
@@ -130,7 +143,8 @@ def _is_speech(instance: dict[str, Any]) -> bool:
     units = source.split() if isinstance(source, str) else source if isinstance(source, list) else None
     if len(units) == length if units is not None else _looks_like_words(instance):
         return False
-    return isinstance(length, float) or isinstance(source, list)
+    recording = isinstance(source, str) and bool(_AUDIO.search(source.rstrip()))
+    return recording or isinstance(length, float) or isinstance(source, list)
 
 
 def _looks_like_words(instance: dict[str, Any]) -> bool:

@@ -7,6 +7,7 @@ checked when it is made, so that nobody who holds one has to ask whether its num
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -17,6 +18,7 @@ from stacl.trace_problems import clock_problem, length_problem, number_problem, 
 
 UNITS = ("word", "piece", "char", "ms")
 SPACE_MARK = "▁"  # what SentencePiece writes for a space
+GOES_ON = re.compile(r"@@(?: |$)")  # what subword-nmt writes where a word goes on in the next piece
 _FIRST_SIGN = "\u2e80"  # from here on: scripts without spaces
 
 
@@ -111,9 +113,14 @@ class Trace:
 
         >>> Trace(2, (1, 2, 2), target=("Hal", "lo▁", "Welt▁"), unit="piece").text()
         'Hallo Welt'
+        >>> Trace(2, (1, 2, 2), target=("Hal@@", "lo", "Welt"), unit="piece").text()
+        'Hallo Welt'
         """
         if self.unit == "piece":
-            return "".join(self.target).replace(SPACE_MARK, " ").strip()
+            joined = "".join(self.target)
+            if SPACE_MARK in joined:
+                return joined.replace(SPACE_MARK, " ").strip()
+            return GOES_ON.sub("", " ".join(self.target))
         return ("" if self.counts_characters else " ").join(self.target)
 
     @property
@@ -142,7 +149,8 @@ class Trace:
         """
         if self.delays and not self.target:
             raise UserError("to count characters the trace must hold its target words, and it holds only the path")
-        clean = [word.replace(SPACE_MARK, "").replace(" ", "") for word in self.target]
+        words = [GOES_ON.sub("", word) for word in self.target] if self.unit == "piece" else self.target
+        clean = [word.replace(SPACE_MARK, "").replace(" ", "") for word in words]
         owner = [t for t, word in enumerate(clean) for _ in word]
         return replace(
             self,

@@ -54,6 +54,8 @@ def length_problem(trace: Trace) -> str | None:
     ):
         if found and len(found) != expected:
             return f"{name} has {len(found)} entries, but {what} is {expected}"
+    if trace.unit == "char" and (word := next((word for word in trace.target if len(word.strip()) > 1), "")):
+        return f"{word!r} is more than one character; log it in the unit word and score it with --unit char"
     return None
 
 

@@ -128,6 +128,24 @@ def test_a_speech_log_written_again_counts_milliseconds_still(file: Callable, tm
     assert (again.unit, again.source_length, again.delays) == ("ms", 2500, (1000, 2500))
 
 
+def test_a_recording_is_no_word(file: Callable) -> None:
+    """Whole milliseconds, and a name for a source, also of a part of a file."""
+    speech = {"source_length": 3000, "elapsed": [1100, 2200, 3300]}
+    for name in ("/x/a.wav", "b.FLAC", "talks/c.wav:1600:48000", "my talk.mp3"):
+        trace = next(logs.read(file(_instance("a b c", [1000, 2000, 3000], source=name, **speech))))
+        assert (trace.unit, trace.source_length) == ("ms", 3000)
+    for words in ("open a.wav now", "", "x y"):
+        assert next(logs.read(file(_instance("a b c", [1, 2, 3], source=words, elapsed=[5, 6, 7])))).unit == "word"
+
+
+def test_the_end_that_simuleval_1_0_counts_is_no_word(file: Callable, capsys: pytest.CaptureFixture[str]) -> None:
+    lines = [_instance("a b c d e", [3, 4, 5, 6, 6], source_length=5, index=number) for number in range(2)]
+    assert [trace.delays for trace in logs.read(file("".join(lines)))] == [(3, 4, 5, 5, 5)] * 2
+    assert capsys.readouterr().err == "stacl: this log counts the end of the source as a word; here it is none\n"
+    with pytest.raises(UserError, match="delay 7 of target unit 2 exceeds the source length 5"):
+        list(logs.read(file(_instance("a b", [3, 7], source_length=5))))
+
+
 def test_real_simuleval_reads_ours(tmp_path: Path) -> None:
     instance = pytest.importorskip("simuleval.evaluator.instance", reason="SimulEval is not installed")
     from simuleval.evaluator.scorers.latency_scorer import LATENCY_SCORERS_DICT
@@ -177,6 +195,10 @@ def test_real_simuleval_reads_ours(tmp_path: Path) -> None:
         ('{"source_length": 1%s, "delays": [1]}\n' % ("0" * 400), "log:1: source_length is a number of 401 digits"),
         (_instance("a b", [1, 2], source_length=1e300, source=""), "log:1: source_length is a number of 301 digits"),
         ('{"source_length": 1, "delays": [1], "write_times": [1e308]}\n', "log:1: 1e.308 seconds are no time"),
+        *(
+            (_instance("/out/0_pred.wav", [900], **{field: [[0, 80]]}), "log:1: a log of speech output: its words are")
+            for field in ("durations", "intervals")
+        ),
         (_instance("a b", [1.5, 2]), "log:1: 1.5 is no number of words"),
         (_instance("a b", ["x", 2]), "log:1: delays must be a number, not 'x'"),
     ],

@@ -23,7 +23,9 @@ seconds = st.floats(0, 1e6)
 def traces(draw: st.DrawFn) -> Trace:
     source = draw(st.lists(words, max_size=8))
     delays = sorted(draw(st.lists(st.integers(0, len(source)), max_size=8)))
-    target = draw(st.lists(words, min_size=len(delays), max_size=len(delays)))
+    unit = draw(st.sampled_from(module.UNITS))
+    units = words if unit != "char" else st.characters(exclude_categories=["Cs"])
+    target = draw(st.lists(units, min_size=len(delays), max_size=len(delays)))
     revisions = [Revision(delay, t, (word,)) for t, (delay, word) in enumerate(zip(delays, target, strict=True))]
     if revisions and draw(st.booleans()):
         last = revisions[-1]
@@ -37,7 +39,7 @@ def traces(draw: st.DrawFn) -> Trace:
         delays=tuple(delays),
         source=draw(st.sampled_from([(), tuple(source)])),
         target=draw(st.sampled_from([(), tuple(target)])) if not revisions else tuple(target),
-        unit=draw(st.sampled_from(module.UNITS)),
+        unit=unit,
         read_times=tuple(read_times),
         write_times=tuple(write_times),
         policy=draw(st.text(max_size=5)),
@@ -203,3 +205,17 @@ def test_cutoff() -> None:
 def test_clocks_that_cannot_be(clock: dict[str, Any], message: str) -> None:
     with pytest.raises(UserError, match=message):
         Trace(3, (1, 2, 3), **clock)
+
+
+def test_pieces_of_subword_nmt_are_joined_where_they_say_so() -> None:
+    cut = Trace(3, (1, 2, 2, 3), target=("the", "qui@@", "ck", "brown"), unit="piece")
+    assert cut.text() == "the quick brown"
+    assert cut.in_unit("char").text() == "thequickbrown"
+    assert Trace(1, (1, 1), target=("the", "bro@@"), unit="piece").text() == "the bro"  # where it was cut short
+    assert Trace(1, (1, 1), target=("the", "fox"), unit="piece").text() == "the fox"  # no word of it was cut
+
+
+def test_a_word_is_no_character() -> None:
+    with pytest.raises(UserError, match="'世界' is more than one character; log it in the unit word and score it with"):
+        Trace(4, (1, 2), unit="char", target=("吗", "世界"))
+    assert Trace(4, (1, 2), unit="char", target=("吗 ", "世")).text() == "吗 世"

@@ -26,7 +26,7 @@ from stacl.errors import UserError
 from stacl.languages import is_han
 from stacl.metrics import Report, measure, reference_length
 from stacl.metrics.comet import DEFAULT_MODEL
-from stacl.significance import SAMPLES, check_samples, paired_p_value, paired_quality
+from stacl.significance import SAMPLES, check_samples, paired_p_values, paired_quality
 from stacl.trace import UNITS, Trace
 
 _LOOKED_AT = 100  # lines of a reference, or sentences of a log, to know what language it is
@@ -249,12 +249,7 @@ def _p_values(report: Report, other: Report, args: argparse.Namespace, tokenize:
     if difference := _difference(report, other):
         ours, theirs = difference
         raise UserError(f"{args.file} {ours}, {args.baseline} {theirs}: a paired test needs the same")
-    found = {}
-    for name in report.values.keys() & other.values.keys():
-        (values, weights), (their_values, their_weights) = report.values[name], other.values[name]
-        p_value = paired_p_value(values, their_values, weights=(weights, their_weights))
-        if p_value is not None:
-            found[name] = p_value
+    found = paired_p_values(report.values, other.values)
     if "BLEU" in report.scores and "BLEU" in other.scores:
         found |= paired_quality(report.texts, other.texts, report.references, tokenize)
     return {name: found[name] for name in report.scores if name in found}

@@ -18,7 +18,7 @@ from stacl import plugins
 from stacl.errors import UserError
 from stacl.metrics._means import Means, Row
 from stacl.metrics.base import Metric, Quality, QualityMetric
-from stacl.trace import Trace
+from stacl.trace import GOES_ON, SPACE_MARK, Trace
 
 _SIGN = "[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff]"  # Chinese and Japanese
 _WITHOUT_SPACES = re.compile(_SIGN)
@@ -150,6 +150,8 @@ class _Texts:
         self.sources: list[str] = []
         self.references: list[tuple[str, ...]] = []
         self.wordless = 0  # the number of the first sentence whose output should be judged and is only a path
+        self.unmarked = 0  # that of the first whose pieces do not show where its words end
+        self.marked = False  # some sentence's do: the pieces of another may all be words
 
     def add(self, trace: Trace, references: tuple[str, ...], given: str | None, want_row: bool) -> Row:
         """Take in one sentence; its scores, if they are wanted."""
@@ -157,6 +159,8 @@ class _Texts:
             return {}
         text = trace.text() if given is None else given
         self.hypotheses.append(text)
+        if trace.unit == "piece" and given is None:
+            self._look_for_marks(trace)
         self.sources.append(" ".join(trace.source))
         # A log that carries references may lack that of an empty line: it is empty then.
         self.references.append(references or ("",) * bool(self.metrics))
@@ -167,6 +171,12 @@ class _Texts:
             return {}
         return {metric.name: metric.sentence(text, self.references[-1]) for metric in self.metrics}
 
+    def _look_for_marks(self, trace: Trace) -> None:
+        if any(SPACE_MARK in piece or GOES_ON.search(piece) for piece in trace.target):
+            self.marked = True
+        elif len(trace.target) > 1:
+            self.unmarked = self.unmarked or len(self.hypotheses)
+
     def columns(self) -> list[list[str]]:
         """The references as sacreBLEU wants them, one list for each translation of the corpus."""
         return [list(column) for column in zip(*self.references, strict=True)]
@@ -175,6 +185,11 @@ class _Texts:
         # A path without words has a latency and no quality: a score of 0 would be a lie.
         if self.wordless:
             return
+        if self.metrics and self.unmarked and not self.marked:
+            raise UserError(
+                f"the pieces of sentence {self.unmarked} do not show where words end, by {SPACE_MARK} or @@: "
+                "its text is not known; give --hypothesis"
+            )
         for metric in self.metrics:
             source = sources or (self.sources if all(self.sources) else ())
             yield metric.name, metric.corpus(self.hypotheses, self.columns(), source, samples)

@@ -174,7 +174,7 @@ class Means:
         if length == "longer" and self.referenced < self.sentences:  # where none is known, that of the hypothesis
             length = f"longer({self.referenced})" if self.referenced else "hypothesis"
         parts = {"unit": self.unit}
-        if score.needs == "clock":
+        if "clock" in score.needs:
             parts["clock"] = "wall"
         if length != "none":
             parts["length"] = length

@@ -56,6 +56,7 @@ class Sentence(NamedTuple):
             "",
             "reference" if self.reference_length is not None else "",
             "clock" if timed else "",
+            "reference and clock" if timed and self.reference_length is not None else "",
             "revisions" if self.erased is not None else "",
         )
 
@@ -67,7 +68,7 @@ class Score:
     name: str
     of: Callable[[Sentence], float | None]  # None: not defined for this sentence
     length: str = "none"  # whose length is Y: hypothesis, reference, longer (of the two) or none
-    needs: str = ""  # reference, clock or revisions: without it the number is not reported at all
+    needs: str = ""  # reference, clock, reference and clock, or revisions: without it the number is not reported at all
     # What a sentence weighs in the mean. With its own denominator, the mean is the ratio of the sums.
     weight: Callable[[Sentence], float] | None = None
     # The same for many ordinary sentences at once; without it they are scored one by one.
@@ -131,6 +132,9 @@ class PathMetric(LatencyMetric):
             length = len(sentence.delays)
             return self.on_the_clock(sentence, max(length, sentence.reference_length or 0) if longer else length)
 
+        def timed_by_reference(sentence: Sentence) -> float | None:
+            return self.on_the_clock(sentence, sentence.reference_length or 0)
+
         plain = of_longer if longer else of_hypothesis
         found = [Score(self.name, plain, self.length, batch=self._batched(self.length), words_only=self.words_only)]
         if self.also_reference:
@@ -138,6 +142,8 @@ class PathMetric(LatencyMetric):
             found.append(Score(f"{self.name}_ref", by_reference, "reference", "reference", batch=batched))
         if self.also_clock:
             found.append(Score(f"{self.name}_CA", timed, self.length, needs="clock"))
+        if self.also_reference and self.also_clock:
+            found.append(Score(f"{self.name}_ref_CA", timed_by_reference, "reference", needs="reference and clock"))
         return found
 
     def _batched(self, length: str) -> Callable[[Batch], np.ndarray] | None:

@@ -33,15 +33,22 @@ def picture(args: argparse.Namespace) -> Figure:
     trace = base.pick(args.file, args.sentence, args.source)
     if trace.unit == "ms":
         raise UserError(f"{args.file} is a log of speech: it has no source words to draw a path over")
-    size = max(trace.source_length, len(trace.delays))
-    if not 0 < size <= _LARGEST:
-        found = f"has {size} units; a picture shows {_LARGEST} at most" if size else "is empty: it has no path"
-        raise UserError(f"sentence {args.sentence} of {args.file} {found}; choose another with --sentence")
+    if problem := _problem(trace):
+        raise UserError(f"sentence {args.sentence} of {args.file} {problem}; choose another with --sentence")
     links: base.Links = frozenset()
     if args.alignment:
         links = base.read_links(args.alignment, args.sentence, args.one_based, trace)
     base.prepare([*trace.source, *trace.target, args.title or ""], args.font)
     return draw(trace, links, args.title)
+
+
+def _problem(trace: Trace) -> str:
+    shortest, longest = sorted((trace.source_length, len(trace.delays)))
+    if longest > _LARGEST:
+        return f"has {longest} units; a picture shows {_LARGEST} at most"
+    if shortest:
+        return ""
+    return "is empty: it has no path" if not longest else f"has no {'output' if trace.source_length else 'source'}"
 
 
 def draw(trace: Trace, links: base.Links = frozenset(), title: str | None = None) -> Figure:
@@ -75,7 +82,8 @@ def draw(trace: Trace, links: base.Links = frozenset(), title: str | None = None
 def _caption(trace: Trace, early: int, aligned: bool) -> str:
     lagging = latency(trace)["AL"]
     parts = [trace.policy] if trace.policy else []
-    parts += [] if lagging is None else [f"AL {lagging:.2f} {trace.unit}s"]
+    heard = "word" if trace.unit == "char" else trace.unit  # characters are those of the output
+    parts += [] if lagging is None else [f"AL {lagging:.2f} {heard}s"]
     parts += [f"{early} of {len(trace.delays)} {trace.unit}s anticipated"] if aligned else []
     return ",  ".join(parts)
 

@@ -24,7 +24,8 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-UNITS = dict.fromkeys(("AP", "AP_ref", "AP_CA"), "share of the source") | {
+COUNTED = "source units"
+UNITS = dict.fromkeys(("AP", "AP_ref", "AP_CA", "AP_ref_CA"), "share of the source") | {
     "RTF": "ratio",
     "NE": "share of the output",
     "ms_per_word": "ms",
@@ -60,15 +61,28 @@ def picture(args: argparse.Namespace) -> Figure:
     for argument in args.systems:
         for name, points in read_curves(argument).items():
             curves.setdefault(name, []).extend(points)
-    units = {point.unit for points in curves.values() for point in points if point.unit}
-    if "ms" in units and len(units) > 1:
-        raise UserError("some of these count latency in ms and some in words: they do not belong into one picture")
+    _refuse_unlike_units(curves, args.x)
     for score in [*args.x, args.y]:
         known = {name for points in curves.values() for point in points for name in point.scores}
         if score not in known:
             raise UserError(f"no system has the score {score!r}{suggest(score, known)}")
     base.prepare([*curves, args.title or ""], args.font)
     return draw(curves, args.x, args.y, args.title)
+
+
+def _refuse_unlike_units(curves: Curves, latencies: list[str]) -> None:
+    """Characters are those of the output, over source words: beside words they are at home."""
+    units = {point.unit for points in curves.values() for point in points if point.unit}
+    counted = any(_unit(latency, curves) == COUNTED for latency in latencies)  # a clock runs alike for all
+    if len(units) > 1 and ("ms" in units or ("piece" in units and counted)):
+        first, second = (name if name == "ms" else f"{name}s" for name in sorted(units, key=_by_strangeness)[:2])
+        raise UserError(
+            f"some of these count latency in {first} and some in {second}: they do not belong into one picture"
+        )
+
+
+def _by_strangeness(unit: str) -> int:
+    return {"ms": 0, "piece": 1, "word": 2}.get(unit, 3)
 
 
 def read_curves(argument: str) -> Curves:
@@ -120,7 +134,7 @@ def _family(written: str) -> tuple[str, str]:
 
 def _unit(latency: str, curves: Curves) -> str:
     speech = any(point.unit == "ms" for points in curves.values() for point in points)
-    return UNITS.get(latency, "ms" if speech or latency.endswith("_CA") else "source units")
+    return UNITS.get(latency, "ms" if speech or latency.endswith("_CA") else COUNTED)
 
 
 def _objects(path: str) -> list[dict[str, Any]]:

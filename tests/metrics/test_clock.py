@@ -57,3 +57,15 @@ def test_infinitely_fast_machine_lags_as_the_words_do() -> None:
 def test_source_that_came_all_at_once_has_no_pace() -> None:
     scores = latency(Trace(2, (1, 2), read_times=(0.0, 0.0), write_times=(0.1, 0.2)))
     assert "AL_CA" not in scores
+
+
+def test_with_the_references_length_as_in_simuleval() -> None:
+    """A log of speech in milliseconds, and one of words: two reference words, so the ideal step is 2 s."""
+    speech = Trace(4000, (2000, 3000, 4000, 4000), unit="ms", write_times=TRACE.write_times)
+    for trace in (TRACE, speech):
+        scores = latency(trace, reference_length=2)
+        assert scores["AL_ref_CA"] == pytest.approx((2250 + (3250 - 2000) + (4250 - 4000)) / 3)
+        assert scores["AP_ref_CA"] == pytest.approx((2.25 + 3.25 + 4.25 + 4.5) / 8)
+    assert "AL_ref_CA" not in latency(TRACE)
+    assert "AL_ref_CA" not in latency(Trace(4, TRACE.delays), reference_length=2)
+    assert "clock:wall|length:reference" in measure([TRACE], [["two words"]]).signatures["AL_ref_CA"]

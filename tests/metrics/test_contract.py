@@ -95,7 +95,7 @@ def test_declares_what_it_reports(name: str) -> None:
     assert scores[0].name == KINDS[name].name
     for score in scores:
         assert score.length in ("hypothesis", "reference", "longer", "none")
-        assert score.needs in ("", "reference", "clock", "revisions")
+        assert score.needs in ("", "reference", "clock", "reference and clock", "revisions")
 
 
 @pytest.mark.parametrize("name", LATENCY)

@@ -107,3 +107,17 @@ def test_comet_by_its_interface(monkeypatch: pytest.MonkeyPatch) -> None:
     report = measure(traces, [["a", "b"], ["a", "c"]], comet="some/model")
     assert report.scores["COMET"] == pytest.approx((1 + 0.5) / 2)
     assert report.signatures["COMET"] == "nrefs:2|model:some/model|version:2.2"
+
+
+def test_pieces_that_do_not_show_where_words_end_have_no_quality() -> None:
+    def pieces(*target: str) -> Trace:
+        return Trace(3, (1, 2, 3), target=target, unit="piece")
+
+    bare, reference = pieces("the", "quick", "fox"), ["the quick fox"]
+    with pytest.raises(UserError, match="the pieces of sentence 1 do not show where words end, by ▁ or @@"):
+        measure([bare], [reference])
+    assert measure([bare]).scores["AL"] is not None
+    assert measure([bare], [reference], hypotheses=reference).scores["chrF"] == pytest.approx(100)
+    # In a log that has marks elsewhere, no word of this sentence was cut.
+    both = [bare, pieces("the", "qui@@", "ck")]
+    assert measure(both, [["the quick fox", "the quick"]]).scores["chrF"] == pytest.approx(100)

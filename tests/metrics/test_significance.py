@@ -7,7 +7,8 @@ import math
 import numpy as np
 import pytest
 
-from stacl.significance import mean_interval, paired_p_value, paired_quality, sacrebleu_score
+from stacl import significance
+from stacl.significance import mean_interval, paired_p_value, paired_p_values, paired_quality, sacrebleu_score
 
 
 def test_interval_is_that_of_the_normal_law_for_many_sentences() -> None:
@@ -97,3 +98,34 @@ def test_quality_that_differs() -> None:
     nearly = [*reference[:-1], "this is another sentence of the test ."]
     low, high = sacrebleu_score(metrics.BLEU(), nearly, [reference], samples=200).interval or (0, 0)
     assert 90 < low < high <= 100 + 1e-9  # no score is beyond what a perfect text has
+
+
+def test_together_or_one_by_one_the_p_values_are_those_of_their_definition(monkeypatch: pytest.MonkeyPatch) -> None:
+    random = np.random.default_rng(3)
+    systems = [{name: (random.normal(size=70), random.random(70)) for name in "ab"} for _ in range(2)]
+    systems[0]["b"][0][:9] = math.nan
+    found = paired_p_values(*systems, 400)
+    for name in "ab":
+        (ours, weights), (theirs, their_weights) = systems[0][name], systems[1][name]
+        assert found[name] == _by_definition(ours, weights, theirs, their_weights, trials=400)
+        assert found[name] == paired_p_value(ours, theirs, 400, (weights, their_weights))
+    monkeypatch.setattr(significance, "_CELLS", 500)  # a few trials at a time
+    assert paired_p_values(*systems, 400) == found
+
+
+def _by_definition(*system: np.ndarray, trials: int) -> float:
+    """One swap after the other."""
+    ours, weights, theirs, their_weights = np.array(system)[:, ~np.isnan(system).any(0)]
+    swaps = np.random.default_rng(significance.SEED)
+
+    def difference(swapped: np.ndarray) -> float:
+        one, other = (weights, ours), (their_weights, theirs)
+        means = (
+            np.average(np.where(swapped, b[1], a[1]), weights=np.where(swapped, b[0], a[0]))
+            for a, b in ((one, other), (other, one))
+        )
+        return abs(np.subtract(*means))
+
+    least = difference(np.zeros(len(ours), dtype=bool)) - 1e-9
+    drawn = [difference(swaps.integers(0, 2, len(ours), dtype=bool)) for _ in range(trials)]
+    return (sum(found >= least for found in drawn) + 1) / (trials + 1)

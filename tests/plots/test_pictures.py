@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import doctest
+import json
 import subprocess
 import sys
 from pathlib import Path
@@ -164,6 +165,8 @@ def test_scores_that_cannot_be_drawn(folder: Path, capsys: pytest.CaptureFixture
     ("trace", "message"),
     [
         (Trace(0, ()), "sentence 1 of odd.jsonl is empty: it has no path"),
+        (Trace(3, ()), "sentence 1 of odd.jsonl has no output; choose another"),
+        (Trace(0, (0, 0)), "sentence 1 of odd.jsonl has no source; choose another"),
         (
             Trace(800, tuple(range(1, 801))),
             "has 800 units; a picture shows 150 at most; choose another with --sentence",
@@ -264,3 +267,18 @@ def test_a_tail_with_hyphens_is_folded() -> None:
     ]
     trace = Trace(1, (1,) * len(words), source=("x",), target=tuple(words))
     assert len(example.columns(trace, set())[-1]) == 3
+
+
+def test_pieces_and_words_have_no_common_axis(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for unit in ("word", "piece", "char"):
+        scores = {"AL": 3.0, "AL_CA": 900.0, "BLEU": 20.0}
+        Path(f"{unit}.json").write_text(json.dumps({"scores": scores, "unit": unit}), encoding="utf-8")
+    assert main(["plot", "tradeoff", "word.json", "piece.json", "--out", "x.svg"]) == 2
+    assert "some of these count latency in pieces and some in words" in capsys.readouterr().err
+    for others in (["word.json", "char.json"], ["word.json", "piece.json", "--x", "AL_CA"]):
+        assert main(["plot", "tradeoff", *others, "--out", "x.svg"]) == 0
+
+
+def test_the_lag_of_characters_is_counted_in_source_words() -> None:
+    figure = path.draw(Trace(3, (1, 2, 3), target=("你", "好", "吗"), unit="char"))
+    assert figure.axes[0].get_title(loc="left") == "AL 1.00 words"
