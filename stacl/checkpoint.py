@@ -35,15 +35,29 @@ _STATE, _WEIGHTS, _OPTIMIZER = "state.json", "weights.safetensors", "optimizer.s
 
 
 def save_tensors(path: Path, tensors: dict[str, Tensor], metadata: dict[str, str] | None = None) -> None:
+    path.touch()  # with the rights of any other file here: safetensors makes one that nobody else may read
+    mode = path.stat().st_mode
     # Tied weights are one tensor under two names; safetensors wants each by itself.
     try:
         save_file({name: tensor.detach().contiguous().clone() for name, tensor in tensors.items()}, path, metadata)
     except SafetensorError as error:  # how safetensors reports what the disk says
         full = f"os error {errno.ENOSPC}" in str(error)
         raise OSError(errno.ENOSPC if full else errno.EIO, str(error)) from None
+    path.chmod(mode)
+
+
+def _refuse_locked(path: Path) -> None:
+    """Said before safetensors opens it, which takes a file of somebody else's for a damaged or a missing one."""
+    try:
+        path.open("rb").close()
+    except PermissionError:
+        raise UserError(f"{path} cannot be read: permission denied") from None
+    except OSError:
+        pass  # what opens it next says what it is
 
 
 def load_tensors(path: Path) -> dict[str, Tensor]:
+    _refuse_locked(path)
     try:
         return load_file(path)
     except FileNotFoundError:
@@ -118,6 +132,7 @@ def load_checkpoint(path: Path, model: torch.nn.Module, optimizer: torch.optim.O
     if version != FORMAT:
         raise UserError(f"{path} was written by another version of stacl (format {version}, this one reads {FORMAT})")
     for name in (_WEIGHTS, _OPTIMIZER):
+        _refuse_locked(path / name)
         if not (path / name).is_file() or checksum(path / name) != sums.get(name):
             raise UserError(f"{path}/{name} is damaged; remove the folder {path} to resume from the one before it")
     weights = load_tensors(path / _WEIGHTS)
@@ -163,6 +178,7 @@ def load_model(path: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
 @contextlib.contextmanager
 def _saved_model(path: Path) -> Iterator[tuple[dict[str, Any], Any]]:
     """The facts of a model, and its open file."""
+    _refuse_locked(path)
     if not path.is_file():
         raise UserError(f"no model {path}")
     try:

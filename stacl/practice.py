@@ -28,7 +28,7 @@ from stacl.errors import UserError
 from stacl.languages import language
 from stacl.masks import scheduled
 from stacl.models.base import Model
-from stacl.policies.base import policy
+from stacl.policies.base import Policy
 from stacl.prepare import Prepared
 from stacl.rules import Rules
 from stacl.search import Sources, decode
@@ -51,8 +51,8 @@ class Tries:
 class Practice:
     """What translations are tried in a run, and what they are worth."""
 
-    def __init__(self, config: Config, prepared: Prepared) -> None:
-        self.policy = policy(config.policy)
+    def __init__(self, config: Config, prepared: Prepared, chosen: Policy) -> None:
+        self.policy = chosen
         self.samples, self.temperature = config.train.samples, config.train.temperature
         self.source, self.target = prepared.source, prepared.target
         self.language = language(config.data.target)

@@ -46,8 +46,8 @@ class Trainer:
         self.config, self.folder, self.prepared = config, folder, prepared
         self.world = world or World()  # this process alone
         self.settings = config.train
-        self.policy = policy(config.policy)
-        self.practice = Practice(config, prepared) if self.settings.samples else None
+        self.policy = policy(config.policy)  # once: a file of one's own may be edited while the run goes on
+        self.practice = Practice(config, prepared, self.policy) if self.settings.samples else None
         self.device = choose_device(self.settings.device, self.world.local)
         machine.keep_memory()
         self.shares = Shares(self.settings.threads, self.settings.budget * max(1, self.settings.samples), self.device)
@@ -243,7 +243,7 @@ class Trainer:
         measured = api.build_model(self.config, self.prepared.source, self.prepared.target)
         measured.load_state_dict(weights)
         with self.shares.together():
-            figures = validate(measured.to(self.device).eval(), self.prepared, self.config)
+            figures = validate(measured.to(self.device).eval(), self.prepared, self.config, self.policy)
         score = -figures.loss if self._measure == "loss" else figures.bleu
         here.best_of = self._measure
         here.since_best += 1

@@ -17,7 +17,7 @@ from stacl.engine import TorchEngine
 from stacl.loss import loss_of
 from stacl.masks import scheduled
 from stacl.models.base import Model
-from stacl.policies.base import policy
+from stacl.policies.base import Policy
 from stacl.prepare import Prepared
 
 Line = TypeVar("Line")
@@ -31,9 +31,8 @@ class Figures:
     signature: str = ""
 
 
-def validate(model: Model, prepared: Prepared, config: Config) -> Figures:
+def validate(model: Model, prepared: Prepared, config: Config, chosen: Policy) -> Figures:
     """The same numbers whenever it is called with the same weights: nothing random is left to chance."""
-    chosen = policy(config.policy)
     device = next(model.parameters()).device
     data = prepared.valid
     surprise, positions = 0.0, 0

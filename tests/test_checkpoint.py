@@ -236,3 +236,20 @@ def test_the_average_is_the_mean_in_double_precision(tmp_path):
     assert same(checkpoint.average(map(checkpoint.load_tensors, paths[:1])), sets[0])
     with pytest.raises(UserError, match="no file"):
         checkpoint.average(map(checkpoint.load_tensors, [tmp_path / "nothing.safetensors"]))
+
+
+def test_others_may_use_a_model_as_they_may_any_file(tmp_path):
+    checkpoint.save_model(tmp_path / "model.safetensors", {"a": torch.zeros(2)}, {})
+    (tmp_path / "any").touch()
+    assert (tmp_path / "model.safetensors").stat().st_mode == (tmp_path / "any").stat().st_mode
+
+
+@pytest.mark.parametrize("load", [checkpoint.load_model, checkpoint.load_tensors])
+def test_a_model_that_may_not_be_read_is_not_called_damaged(tmp_path, monkeypatch, load):
+    def refused(*_):
+        raise PermissionError(13, "Permission denied")
+
+    checkpoint.save_model(tmp_path / "model.safetensors", {"a": torch.zeros(2)}, {})
+    monkeypatch.setattr("pathlib.Path.open", refused)
+    with pytest.raises(UserError, match=r"model\.safetensors cannot be read: permission denied"):
+        load(tmp_path / "model.safetensors")

@@ -97,6 +97,22 @@ def test_a_killed_run_goes_on(teacher, expected, tmp_path, capsys, monkeypatch, 
     assert read(tmp_path / "said.source") == [line for line, _ in corpus(CORPUS).open("test")]
 
 
+def test_a_policy_that_is_edited_meanwhile_stays_what_it_was(teacher, expected, tmp_path, monkeypatch):
+    mine = tmp_path / "mine.py"
+    mine.write_text("from math import inf\ndef g(t): return inf\n")
+    monkeypatch.setattr(distill, "BLOCK", 6)
+    once = api.Translator.translate_lines
+
+    def edited(self, lines, *args, **options):
+        traces = once(self, lines, *args, **options)
+        mine.write_text("half a defi")
+        return traces
+
+    monkeypatch.setattr(api.Translator, "translate_lines", edited)
+    assert command(teacher, tmp_path / "said", "--policy", f"{mine}:g") == 0
+    assert read(tmp_path / "said.target") == expected
+
+
 @pytest.mark.parametrize(
     ("text", "message"),
     [

@@ -104,7 +104,7 @@ def test_drawn_as_sharply_as_can_be_it_is_what_the_model_would_say(trainer, toy_
     found = []
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(practice, "decode", lambda *asked: found.extend(decode(*asked)) or found)
-        Practice(settings, prepared).tries(built, some_batch(prepared), "5")
+        Practice(settings, prepared, policy(settings.policy)).tries(built, some_batch(prepared), "5")
     ends = prepared.source.ends_word
     sources = Sources.of([source for source, _ in some_batch(prepared).pairs()], ends, "word")
     expected = decode(TorchEngine(built), sources, Rules(ends, policy("wait-k:2")))

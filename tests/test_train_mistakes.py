@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 import os
 import shutil
@@ -10,12 +11,13 @@ import subprocess
 import pytest
 import torch
 
-from stacl import api, optim, prepare
+from stacl import api, optim, prepare, train
 from stacl.__main__ import main
 from stacl.atomic import sole_use
 from stacl.checkpoint import checkpoints
 from stacl.config import TrainSettings
 from stacl.errors import UserError
+from stacl.policies.base import policy
 from tests.conftest import changes, complaint
 from tests.helpers import tiny_models
 
@@ -256,3 +258,20 @@ def test_loading_a_model_runs_no_code(tmp_path, quick):
 def test_a_policy_that_never_reads_trains_with_any_encoder(tmp_path, quick):
     changed = ("--set", "policy=none", "--set", "model.encoder=prefix", "--set", "train.steps=2")
     assert main(["train", *map(str, quick), "--out", str(tmp_path / "run"), *changed]) == 0
+
+
+def test_a_policy_that_is_edited_meanwhile_stays_what_it_was(tmp_path, quick, monkeypatch):
+    """In training, in practice, in validation, and in what the run keeps of it."""
+    mine, once = tmp_path / "mine.py", train.Trainer.resume
+    mine.write_text("def g(t): return t + 1\n")
+    outline = policy(f"{mine}:g").outline()
+
+    def edited(self):
+        mine.write_text("half a defi")
+        return once(self)
+
+    monkeypatch.setattr(train.Trainer, "resume", edited)
+    own = [f"policy={mine}:g", "train.samples=2", "train.bleu_lines=0", "train.select=loss"]
+    options = [part for change in own for part in ("--set", change)]
+    assert main(["train", *map(str, quick), "--out", str(tmp_path / "run"), *options]) == 0
+    assert json.loads((tmp_path / "run" / "schedule.json").read_text()) == outline

@@ -9,13 +9,14 @@ import pytest
 
 from stacl.batches import Encoded, epoch_batches
 from stacl.config import Config, TrainSettings
+from stacl.policies.base import policy
 from stacl.prepare import Prepared
 from stacl.validate import validate
 from tests.helpers import ENDS_WORD, random_pieces, tiny_models
 
 
-@pytest.mark.parametrize("policy", ["wait-k:1-3", "wait-k:1-inf", "wait-k:2"])
-def test_the_loss_does_not_depend_on_the_size_of_batches(tmp_path, policy):
+@pytest.mark.parametrize("spec", ["wait-k:1-3", "wait-k:1-inf", "wait-k:2"])
+def test_the_loss_does_not_depend_on_the_size_of_batches(tmp_path, spec):
     rng = random.Random(1)
     pairs = [(random_pieces(rng, rng.randint(1, 9)), random_pieces(rng, rng.randint(1, 9))) for _ in range(60)]
     data = Encoded.write(tmp_path / "valid", pairs)
@@ -23,7 +24,7 @@ def test_the_loss_does_not_depend_on_the_size_of_batches(tmp_path, policy):
     prepared = Prepared(pieces, pieces, data, data, [])  # type: ignore[arg-type]
     model = tiny_models()["transformer-causal"]
     losses = [
-        validate(model, prepared, Config(policy=policy, train=TrainSettings(budget=budget, bleu_lines=0))).loss
+        validate(model, prepared, Config(train=TrainSettings(budget=budget, bleu_lines=0)), policy(spec)).loss
         for budget in (1, 300, 10_000)
     ]
     assert len(epoch_batches(data.lengths, 1, 0, 0)) == 60

@@ -51,6 +51,7 @@ def run(args: argparse.Namespace) -> int:
         raise UserError("an average needs two runs or more")
     try:
         from stacl import api, checkpoint, config
+        from stacl.policies.base import policy
         from stacl.prepare import prepare
         from stacl.transfer import begin_with
         from stacl.validate import Figures, validate
@@ -61,6 +62,7 @@ def run(args: argparse.Namespace) -> int:
     _check_alike(runs)
     facts = {"step": checkpoint.model_facts(last / "model.safetensors")["step"], "averaged": len(runs)}
     settings = config.load(last / "config.toml", ["train.bleu_lines=0"])  # the loss alone says enough, and sooner
+    chosen = policy(settings.policy)
     vocabularies = api.load_vocabularies(last)
 
     def taken(folder: Path) -> dict[str, Tensor]:
@@ -77,7 +79,7 @@ def run(args: argparse.Namespace) -> int:
         def figures(weights: dict[str, Tensor], name: Path) -> Figures:
             model = api.build_model(settings, prepared.source, prepared.target)
             checkpoint.load_weights(model, weights, str(name))
-            found = validate(model.eval(), prepared, settings)
+            found = validate(model.eval(), prepared, settings, chosen)
             print(f"{name}: validation loss {found.loss:.4f}", flush=True)
             return found
 

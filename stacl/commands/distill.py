@@ -32,6 +32,7 @@ from stacl.errors import UserError
 if TYPE_CHECKING:
     from stacl.api import Translator
     from stacl.corpora.base import Corpus
+    from stacl.policies.base import Policy
 
 BLOCK = 1024  # lines translated between two writings: within a block, lines of like length go together
 
@@ -58,7 +59,8 @@ def run(args: argparse.Namespace) -> int:
     from stacl import api
     from stacl.policies.base import policy
 
-    chosen = policy(args.policy)  # a typo is said before anything is loaded
+    # Once, for a file of one's own may be edited meanwhile; and a typo is said before anything is loaded.
+    chosen = policy(args.policy)
     translator = api.load(args.run_folder)
     data = translator.settings.data
     text = _text(args.corpus, data.source, data.target, args.root or data.root or None)
@@ -78,7 +80,7 @@ def run(args: argparse.Namespace) -> int:
         "beam": args.beam,
     }
     with sole_writer(args.out, "distilling into"):
-        _distill(translator, lines, args, facts, files)
+        _distill(translator, lines, chosen, args, facts, files)
     print("\n".join(map(str, files)))
     return 0
 
@@ -98,6 +100,7 @@ def _text(spec: str, source: str, target: str, root: str | None) -> Corpus:
 def _distill(
     translator: Translator,
     lines: Iterator[str],
+    chosen: Policy,
     args: argparse.Namespace,
     facts: dict[str, object],
     files: tuple[Path, ...],
@@ -117,7 +120,7 @@ def _distill(
         bar = Progress("lines", done=done)
         with partial[0].open("ab") as sources, partial[1].open("ab") as targets:
             for block in iter(lambda: list(itertools.islice(lines, BLOCK)), []):
-                traces = translator.translate_lines(block, args.policy, beam=args.beam, size=args.size)
+                traces = translator.translate_lines(block, chosen, beam=args.beam, size=args.size)
                 _append(sources, block)
                 _append(targets, [translator.target_language.join(trace.target) for trace in traces])
                 done += len(block)

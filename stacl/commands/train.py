@@ -85,7 +85,7 @@ def _train(settings: config.Config, folder: Path, resume: bool, world: World) ->
         for name, old, new in _changes(config.load(own), settings):
             say(f"train.{name} is {new} from here on; it was {old}")
         config.save(settings, own)  # not before it is known that the run can go on so
-        write_text_atomically(folder / SCHEDULE, json.dumps(policy(settings.policy).outline()) + "\n")
+        write_text_atomically(folder / SCHEDULE, json.dumps(trainer.policy.outline()) + "\n")
     size = sum(p.numel() for p in trainer.model.parameters())
     together = f", {world.size} processes" if world.size > 1 else ""
     say(f"{folder}: {settings.policy}, {size / 1e6:.1f} M parameters, {trainer.device}{together}")

@@ -97,5 +97,6 @@ def from_file(path: Path, name: str, unit: str | None) -> Policy:
     if not isinstance(found, Policy) and not callable(found) and not isinstance(found, Sequence):
         raise UserError(f"{path}:{name} must be a function g(t), a list or a Policy, not {type(found).__name__}")
     made_of = policy(found, said) if isinstance(found, Policy) else OwnSchedule(found, f"{path}:{name}", unit)
+    made_of.file_name = f"{path}:{name}"
     made_of.file_checksum = zlib.crc32(path.read_bytes())
     return made_of

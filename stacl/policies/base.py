@@ -50,7 +50,8 @@ class Policy(ABC):
 
     reads_all = True  # False: it may end its output without having seen the end of the source
     weighs = False  # True: where it would write, it is asked again, with how sure the model is of what it would say
-    file_checksum = 0  # of the file of somebody's own that it was made by
+    file_name = ""  # `file.py:Name`, if it was made by a file of somebody's own: two of them may say the same spec
+    file_checksum = 0  # of that file
 
     def __init__(self, unit: str = "word") -> None:
         if unit not in UNITS:
@@ -141,9 +142,10 @@ class Policy(ABC):
         return self.schedule(100, 100) + ([self.file_checksum] if self.file_checksum else [])
 
     def __str__(self) -> str:
+        written = self.file_name or self.spec()
         if self.unit == "word":
-            return self.spec()
-        return f"{self.spec()}{',' if ':' in self.spec() else ':'}unit={self.unit}"
+            return written
+        return f"{written}{',' if ':' in written else ':'}unit={self.unit}"
 
     def __repr__(self) -> str:
         return f"policy({str(self)!r})"

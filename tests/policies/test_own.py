@@ -85,6 +85,23 @@ def test_what_is_wrong_with_a_class_or_an_instance_in_a_file(tmp_path):
         policy("none:3")
 
 
+def test_two_files_that_name_their_policies_alike_are_two(tmp_path):
+    """Figures are kept by a policy's name: those of the one must not take the place of the other's."""
+    for name, step in (("one", 1), ("two", 2)):
+        (tmp_path / f"{name}.py").write_text(
+            "from stacl.policies.base import Policy\n"
+            "class Mine(Policy):\n"
+            f"    def wish(self, t): return {step} * t\n"
+            "    def spec(self): return 'mine'\n"
+            "made = Mine()\n"
+        )
+    written = [
+        f"{tmp_path}/{name}.py:{what}" for name in ("one", "two") for what in ("Mine", "Mine,unit=piece", "made")
+    ]
+    assert [str(policy(one)) for one in written] == written
+    assert len({policy(one) for one in written}) == len(written)
+
+
 class Wrong(Policy):
     """One that does what it is told, right or wrong."""
 
