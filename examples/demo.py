@@ -8,6 +8,7 @@ with the others, what a listener got who waits only where the model is not sure.
 from __future__ import annotations
 
 import argparse
+import os
 import shutil
 import signal
 import sys
@@ -77,6 +78,8 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--pace", type=float, default=PACE, metavar="SECONDS", help=f"between two words ({PACE})")
     pace = parser.parse_args().pace
+    if not 0 <= pace <= 60:
+        parser.error(f"--pace is a time from 0 to 60 seconds, not {pace:g}")
     sys.stdout.reconfigure(encoding="utf-8")  # type: ignore[union-attr]
     for name, sentences in SENTENCES.items():
         translator = stacl.load(name)
@@ -91,3 +94,5 @@ if __name__ == "__main__":
         main()
     except KeyboardInterrupt:
         sys.exit(128 + signal.SIGINT)
+    except BrokenPipeError:  # whoever looked has seen enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # what is left must not fail once more

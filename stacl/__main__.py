@@ -25,6 +25,8 @@ TRAINING = ("torch", "safetensors", "tomli_w")
 class _Parser(argparse.ArgumentParser):
     """argparse, with one-line errors that suggest what was meant."""
 
+    _intermixed = False
+
     def error(self, message: str) -> NoReturn:
         unknown = re.match(r"unrecognized arguments: (-\S+)", message)
         if unknown:
@@ -38,7 +40,14 @@ class _Parser(argparse.ArgumentParser):
     def parse_known_args(self, args=None, namespace=None):  # type: ignore[no-untyped-def]
         # A verb's own parser answers for its unknown options; argparse would leave that to the outermost one.
         found, rest = super().parse_known_args(args, namespace)
-        if rest and self.prog != "stacl":
+        if self.prog == "stacl" or self._intermixed:
+            return found, rest
+        if rest and not any(word.startswith("-") for word in rest):
+            # argparse ends a list of names at the first option: a file may also come behind it.
+            self._intermixed = True
+            found, rest = self.parse_known_intermixed_args(args, namespace)
+            self._intermixed = False
+        if rest:
             self.error(f"unrecognized arguments: {' '.join(rest)}")
         return found, rest
 

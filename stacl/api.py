@@ -91,10 +91,10 @@ class Translator:
         return interpret(self.stream(reading, segment=segment), chunks)
 
     def translate(self, text: str, reading: str | Policy | None = None, *, beam: int = 1, ahead: int = 0) -> str:
-        """The translation of a text, cut into sentences and said as in a live session."""
+        """The translation of a text, cut into sentences and said as in a live session; a line stays a line."""
         with self.stream(reading, beam=beam, ahead=ahead, segment=True) as session:
-            said = [*session.feed(text), *session.close()]
-        return self.target_language.join([word.text for word in said])
+            lines = [[*session.feed(line), *session.end()] for line in text.splitlines()]
+        return "\n".join(self.target_language.join([word.text for word in said]) for said in lines)
 
     def translate_lines(
         self,

@@ -23,12 +23,13 @@ _LONGEST = 32  # pieces: no word of a language has more
 _ADDRESS = re.compile(
     r"\w://\S|\bwww\.\w|[^\s@]@[^\s@.]+\.\w"  # of the net, and of people
     r"|\b[\w-]+\.[a-z]{2,4}/\w|^[~.]{0,2}/\w[\w.-]*/|^[a-z]:\\"  # example.org/page, /usr/bin, C:\\Windows
+    r"|\b(?!\d+(?:\.\d{3}){3}\b)\d{1,3}(?:\.\d{1,3}){3}\b"  # 192.168.0.1, but not 1.000.000.000
     r"|^\W*@\w|[^\W_]_[^\W_]|\w\.(?:pdf|docx?|xlsx?|pptx?|csv|txt|jpe?g|png|mp[34]|zip|py|html?)\b",  # @me, my_file
     re.IGNORECASE,
 )
 _SMILEY = re.compile(r"(?:[:;=][-'’]?[()\[\]DPpOoSs/\\|*3]+|[xX]D+|<3+|\^_*\^)[.!?]*")
 _TIME_OR_KEY = re.compile(r"\d{1,2}:\d\d:\d\d([.,]\d+)?|--?>|([0-9#*]\ufe0f?\u20e3)+")  # of subtitles; 1\ufe0f\u20e3
-_LIKE_WORDS = {"IT", "US", "WHO"}  # abbreviations
+_LIKE_WORDS = {"IT", "TV", "UN", "US", "WHO"}  # abbreviations
 _MARKS = ".,;:!?…"
 _ENDS = tuple(".!?…。！？")
 _PICTURES = ("So", "Sk", "Cf", "Mn", "Me")  # and what joins and colours them
@@ -44,6 +45,7 @@ class Heard:
         self._given: list[int] = []  # numbers, from 1, of the words that the model gets
         self._first = 0  # the number of the first of them that has a letter or digit
         self._shouted = False  # the word before was in capitals
+        self._letter = False  # it was a single one, which may be just a word: A, I
         self._tag = ""  # has begun and goes on in the next word
         self._copies: deque[tuple[int, str]] = deque()  # numbers and words that are said as they are, and were not yet
 
@@ -127,14 +129,17 @@ class Heard:
         """Of a shout what the vocabulary knows better: small letters, or a capital at the beginning.
 
         One word in capitals may be an abbreviation, unless the sentence begins with it and it is a common word; from
-        the second on it is a shout.
+        the second on it is a shout. ("A US soldier" is none, and in "SPD, CDU" are no words to be known better.)
         """
-        shouted, self._shouted = self._shouted, word.isupper()
-        if not word.isupper() or not (shouted or self._first == len(self.words)):
-            return word
         bare = word.rstrip(_MARKS)
+        shouted, self._shouted = self._shouted, word.isupper() and len(bare) > 1
+        after_letter, self._letter = self._letter, word.isupper() and len(bare) == 1
+        if not word.isupper() or not (shouted or after_letter or self._first == len(self.words)):
+            return word
         small, large = bare.lower(), bare.capitalize()
-        calm = min(*((small, large) if shouted else (large, small)), bare, key=self._pieces)
+        calm = min(*((small, large) if shouted or after_letter else (large, small)), bare, key=self._pieces)
+        if self._pieces(calm) == self._pieces(bare) > 1:
+            return word
         known = shouted or (self._pieces(calm) == 1 and bare not in _LIKE_WORDS)
         return calm + word[len(bare) :] if known else word
 

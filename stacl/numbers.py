@@ -25,8 +25,9 @@ _NUMBER = re.compile(rf"[0-9]+(?:[{_MARKS}][0-9]+)*")
 _BEGUN = re.compile(rf"{_NUMBER.pattern}[{_MARKS}]?$")
 # Behind a number that another language may write with more or fewer zeros: 3万 is 30,000, 1.5 million is 150万.
 _MULTIPLIER = re.compile(
-    r" ?(?:[十百千万亿]|[mbt]r?illi|thousand|hundred|tausend|hundert|mio|mrd|tsd|[mk]\b|bn\b)", re.IGNORECASE
+    r" ?(?:[十百千万亿]|(?:m|b|tr)illi(?:on|ard)|thousand|hundred|tausend|hundert|mio|mrd|tsd|bn\b)", re.IGNORECASE
 )
+_OF_MONEY = re.compile(r"(?<=[£$€])[0-9.,]+[mk]\b", re.IGNORECASE)  # £189m; 5000 m are metres
 _MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
 _MONTH = re.compile(rf"\b(?:{'|'.join(_MONTHS)})")
 _LOOKED_BACK = 40  # pieces: what is longer is no number
@@ -148,7 +149,7 @@ class Numbers:
 def _heard_numbers(text: str) -> Iterator[_Place]:
     for found in _NUMBER.finditer(text):
         first, *rest = re.findall(rf"[{_MARKS}]?[0-9]+", found[0])
-        if _MULTIPLIER.match(text, found.end()):
+        if _MULTIPLIER.match(text, found.end()) or _OF_MONEY.match(text, found.start()):
             yield _Place(("".join(filter(str.isdigit, found[0])),), multiplied=True)
             continue
         glued = [False]

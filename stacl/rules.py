@@ -124,7 +124,7 @@ class Rules:
         """
         logits[_NEVER_WRITTEN] = -np.inf
         may_end = source_ended or self.end_is_free
-        if not may_end:
+        if not may_end or not (hypothesis.pieces or self.end_is_free):  # words came in: something is said of them
             logits[END] = -np.inf
         if hypothesis.in_word >= LONGEST_WORD:
             logits[~self.ends_word] = -np.inf

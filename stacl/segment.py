@@ -123,6 +123,8 @@ class Segmenter:
         self._never, self._numbered, self._maybe, self._starters = (
             frozenset(table[habits].split()) for table in (_NEVER, _NUMBERED, _MAYBE, _STARTERS)
         )
+        # What goes on after "No." and "Nr."; an English "I" is rather the speaker.
+        self._numeral = re.compile(r"\d|[IVX]+\b" if self._german else r"\d|[IVX]{2,}\b|[VX]\b")
         self._end_mark = end_mark
         self._hard, self._soft, self._softer = max_words, max_words * 5 // 8, max_words // 4
         self._reset()
@@ -176,7 +178,7 @@ class Segmenter:
         if self._doubt == "capital":
             return plain[:1].isupper()
         if self._doubt == "number":
-            return not re.match(r"\d|[IVX]+\b", plain)
+            return not self._numeral.match(plain)
         return self._doubt == "starter" and plain[:1].isupper() and _bare(plain) in self._starters
 
     def _ends_after(self, word: str) -> bool:

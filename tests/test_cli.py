@@ -131,6 +131,16 @@ def test_mistakes_exit_with_2_and_one_line(arguments, message, capsys):
     assert message in err
 
 
+def test_a_file_may_come_behind_an_option(tmp_path, capsys):
+    """Which argparse by itself refuses where a list, or something optional, is to come."""
+    text = tmp_path / "text"
+    text.write_text("")
+    assert main(["translate", "captions-de-en", "--policy", "wait-k:3", str(text)]) == 0
+    with pytest.raises(SystemExit, match="2"):
+        main(["translate", "captions-de-en", "--policy", "wait-k:3", str(text), "more"])
+    assert "unrecognized arguments: more" in capsys.readouterr().err
+
+
 def test_show_begins_with_g(capsys):
     assert main(["show", "wait-k:3", "--src", "6", "--tgt", "7"]) == 0
     first, second, *_ = capsys.readouterr().out.splitlines()

@@ -25,6 +25,7 @@ from stacl.languages import language
         ("- Ein Mann - und -", "Ein Mann - und -"),
         ("Gut :-) schade :( sehr ;P <3 xD und 3:3 (so) 8) a<3", "Gut schade sehr und 3:3 (so) 8) a<3"),
         ("Schreib @max, an_alle bericht_2024.pdf (foto.JPG) bis 3.py oder A.Z.", "Schreib bis oder A.Z."),
+        ("Der Server 192.168.0.1 kostet 1.000.000.000 Euro.", "Der Server kostet 1.000.000.000 Euro."),
         ("<i>Ein</i> Mann<br/> <b> geht </B> <EM>weg.</EM> a<b", "Ein Mann geht weg. a<b"),
     ],
 )
@@ -45,12 +46,27 @@ def test_no_model_is_asked_about_what_none_knows(text, given):
         ("WHO warnt", "WHO warnt"),
         ("WHO?", "WHO?"),
         ("IBM USA", "IBM USA"),
+        ("SPD, CDU, FDP und EU stimmten zu.", "SPD, CDU, FDP und EU stimmten zu."),
     ],
 )
 def test_a_shout_is_heard_as_if_it_were_none(shouted, given):
     heard = Heard(stacl.load("de-en").source_pieces, language("de"))
     assert " ".join(map(heard.add, shouted.split())) == given
     assert heard.words == shouted.split()
+
+
+@pytest.mark.parametrize(
+    ("shouted", "given"),
+    [
+        ("A US soldier, a UN report", "A US soldier, a UN report"),
+        ("A UN report", "A UN report"),
+        ("A CEO was fired.", "A CEO was fired."),
+        ("I AM SO TIRED!", "I am so tired!"),
+    ],
+)
+def test_a_letter_is_no_shout(shouted, given):
+    heard = Heard(stacl.load("en-de").source_pieces, language("en"))
+    assert " ".join(map(heard.add, shouted.split())) == given
 
 
 @pytest.mark.parametrize("text", ["Danke 😀", "Danke😀", "♪ Wir singen ein Lied ♪"])

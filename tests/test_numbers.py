@@ -151,6 +151,12 @@ def test_shipped_models_say_numbers_as_they_heard_them(name, source, number, pol
         assert live.trace.target == trace.target
 
 
+@pytest.mark.parametrize("unit", ["m", "Millimeter", "Milligramm", "billige Karten", "km", "k"])
+def test_units_are_no_multipliers(unit):
+    assert not may_be_said(f"Der Berg ist 5000 {unit} hoch.", "500")
+    assert may_be_said(f"Der Berg ist 5000 {unit} hoch.", "5,000")
+
+
 def test_a_table_of_long_numbers_does_not_take_for_ever():
     """Each mark may begin any of them anew: from hundreds of places to hundreds of others."""
     table = " ".join(f"1-{row}-1-1-1-1-1-1" for row in range(60))

@@ -83,6 +83,22 @@ def test_a_damaged_file_is_noticed(tmp_path, name):
         stacl.load(copy)
 
 
+def test_a_text_is_no_model(capsys):
+    assert main(["translate", "Ein Mann schläft auf dem Sofa. " * 20]) == 2
+    assert "no model has so long a name; a text comes from a file, or a pipe: echo TEXT" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("text", ["alles", "bekannt", "Mail", "Hm", "Punkt eins"])
+@pytest.mark.parametrize("beam", [1, 5])
+def test_of_words_something_is_said(text, beam):
+    assert stacl.load("de-en").translate(text, "wait-k:3", beam=beam)
+
+
+def test_a_line_stays_a_line():
+    said = stacl.load("de-en").translate("Ein Mann schläft.\r\nZwei Kinder spielen\n\nEin Hund bellt.\n", "full")
+    assert [bool(line) for line in said.split("\n")] == [True, True, False, True]
+
+
 def test_unknown_names_get_a_suggestion(capsys):
     assert main(["models", "caption-de-en"]) == 2
     assert "did you mean captions-de-en" in capsys.readouterr().err

@@ -73,6 +73,7 @@ ENGLISH = [
     '"Really?" he asked. | "Yes." | She nodded.',
     "It cost $3.50. | That is 1,000 too much!",
     "No. 5 is alive. | No. | It is not.",
+    "No. | I don't. | He said no. | I'm sure. | Figure No. IV is lost.",
     "Wait... what? | Yes... | No!",
     "We sell nuts, bolts, etc. | We also buy them.",
     "See (Fig. 3). | It is clear.",

@@ -13,9 +13,11 @@ from types import SimpleNamespace
 import pytest
 
 from stacl import logs, pretrained
+from stacl.__main__ import main
 from stacl.commands import translate
 from stacl.commands.translate import _usual
 from stacl.errors import UserError
+from stacl.fast import FastEngine
 from tests.conftest import stacl
 from tests.live_process import LINES, PATIENCE, command, environment, errors_of, piped, said_by_a_session
 
@@ -87,6 +89,36 @@ def test_interrupted_at_work_it_ends_between_two_words(copy_run, tmp_path):
     heard = " ".join(last.source)
     assert (LINES * 500)[len(lines) - 1].startswith(heard)
     assert lines[-1] == " ".join(last.target)
+
+
+def test_interrupted_twice_it_ends_at_once(monkeypatch, tmp_path, capsys):
+    """In the middle of a beam's step, from which the sentence cannot go on."""
+    text = tmp_path / "one.de"
+    text.write_text("Ein Mann und zwei Kinder, die am Strand mit einem Hund spielen.\n")
+    write, steps = FastEngine.write, iter(range(1, 1000))
+
+    def interrupted(self, *arguments):
+        if next(steps) in (6, 9):
+            os.kill(os.getpid(), signal.SIGINT)
+        return write(self, *arguments)
+
+    monkeypatch.setattr(FastEngine, "write", interrupted)
+    arguments = ["translate", "captions-de-en", text, "--policy", "full", "--whole-lines"]
+    assert main([str(argument) for argument in arguments]) == 130
+    assert capsys.readouterr().err == ""
+
+
+def test_a_pipe_that_does_not_wait_is_made_to(copy_run):
+    """Its writer is told that there is no room, and Python would drop the rest without a word."""
+    ours, theirs = os.pipe()
+    try:
+        os.set_blocking(theirs, False)
+        subprocess.run(command(copy_run), input=LINES[0].encode(), stdout=theirs, env=environment(), check=True)
+        assert os.get_blocking(theirs)
+        assert os.read(ours, 1000).decode() == f"{LINES[0]}\n"
+    finally:
+        os.close(ours)
+        os.close(theirs)
 
 
 def test_traces_hold_words_delays_and_times(copy_run, tmp_path):

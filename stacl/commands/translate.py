@@ -101,6 +101,8 @@ def run(args: argparse.Namespace) -> int:
             segment=not args.whole_lines,
             on_trace=log.keep if log else None,
         )
+        with contextlib.suppress(OSError):  # no file at all, as in tests
+            os.set_blocking(sys.stdout.fileno(), True)  # whoever shares a pipe may have made it drop what has no room
         on_terminal = sys.stdout.isatty()
         view: PlainView | TerminalView
         if on_terminal:
@@ -139,6 +141,7 @@ class _Stop:
 
     def __init__(self) -> None:
         self.wanted = 0  # the number of the signal that came
+        self.insists = False  # it came again
         self._waiting = False
 
     def __enter__(self) -> _Stop:
@@ -166,8 +169,8 @@ class _Stop:
             raise KeyboardInterrupt
 
     def _came(self, number: int, frame: FrameType | None) -> None:
-        again, self.wanted = self.wanted, number
-        if self._waiting or again:
+        self.insists, self.wanted = self.wanted > 0, number
+        if self._waiting or self.insists:
             raise KeyboardInterrupt
 
 
@@ -212,7 +215,8 @@ def _interpret(
             view.behind(session.behind)
     except KeyboardInterrupt:
         code = 128 + (stop.wanted or signal.SIGINT)
-    _say(session.close(), view)
+    if not stop.insists:  # else a step may be half-done, from which nothing can go on
+        _say(session.close(), view)
     if in_line:
         view.end()
     return code
@@ -244,9 +248,9 @@ class _Log:
     def __init__(self, path: Path, stack: contextlib.ExitStack, pace: float | None, source: IO[bytes]) -> None:
         heard = os.fstat(source.fileno())
         self._path, self._pace, self._from_file = path, pace, stat.S_ISREG(heard.st_mode)
-        if self._from_file and path.exists() and os.path.samestat(heard, path.stat()):
-            raise UserError(f"--trace {path} is the text to translate, which it would overwrite; name another file")
         with self._said_in_one_line():
+            if self._from_file and path.exists() and os.path.samestat(heard, path.stat()):
+                raise UserError(f"--trace {path} is the text to translate, which it would overwrite; name another file")
             # Unbuffered: a kill loses no sentence, and a full disk is noticed where it can be said.
             self._file = stack.enter_context(path.open("wb", buffering=0))
 

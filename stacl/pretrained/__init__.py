@@ -33,7 +33,7 @@ def find(name: str | Path) -> Path:
         return _HOME / name
     if not str(name):
         raise UserError(f"the model's name is empty; shipped are {', '.join(names())}")
-    if not Path(name).is_dir():
+    if not _is_folder(name):
         if str(name) == "-" or Path(name).is_file():
             raise UserError(f"{name} is no model; before a text comes a model, as in: stacl translate {DEFAULT} {name}")
         raise UserError(
@@ -43,6 +43,14 @@ def find(name: str | Path) -> Path:
     if not (Path(name) / "config.toml").exists():
         raise UserError(f"{name} is no model: no config.toml is in it")
     return Path(name)
+
+
+def _is_folder(name: str | Path) -> bool:
+    try:
+        return Path(name).is_dir()
+    except OSError:  # longer than any file's name
+        how = f"echo TEXT | stacl translate {DEFAULT}"
+        raise UserError(f"no model has so long a name; a text comes from a file, or a pipe: {how}") from None
 
 
 def summary(name: str) -> str:
