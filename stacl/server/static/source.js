@@ -19,6 +19,7 @@ export class SourceView {
     this.#now = find(".now", root);
     this.#pending = find(".pending", root);
     this.#upcoming = find(".upcoming", root);
+    root.addEventListener("scroll", () => root.classList.toggle("brimming", root.scrollTop > 0));
     root.addEventListener("click", () => getSelection().isCollapsed && this.field.focus());
   }
 

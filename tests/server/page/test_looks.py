@@ -42,7 +42,8 @@ def test_a_long_sentence_leaves_the_translation_on_a_phone(visit):
     wait_for_words(page, "#own", 66)
     last = page.locator("#own .word").last.bounding_box()
     assert last["y"] + last["height"] < PHONE["height"]
-    expect(lane).to_have_class(re.compile("brimming"))  # the lines above fade
+    for pane in (lane, page.locator(".heard")):
+        expect(pane).to_have_class(re.compile("brimming"))  # the lines above fade
 
 
 def test_labels_of_the_staircase_are_not_cut(visit):
