@@ -58,16 +58,22 @@ def test_an_exported_model_may_be_one_of_them(copy_run, another, tmp_path, capsy
     assert "no model" in capsys.readouterr().err
 
 
+def grown(run, folder, change):
+    """A larger run that begins with another: its folder, still without weights of its size, and its model."""
+    larger = folder / "larger"
+    shutil.copytree(run, larger)
+    settings = config.load(run / "config.toml", [change])
+    config.save(settings, larger / "config.toml")
+    vocabularies = api.load_vocabularies(run)
+    model = api.build_model(settings, *vocabularies)
+    begin_with(model, settings.model, run, *vocabularies)
+    return larger, model
+
+
 def test_a_shallower_model_that_the_last_began_with(copy_run, tmp_path, capsys):
     """Its missing layers add nothing, so that of half the new layers' outputs is left."""
-    deep = tmp_path / "deep"
-    shutil.copytree(copy_run, deep)
     layers = config.load(copy_run / "config.toml").model.resolved().encoder_layers
-    settings = config.load(copy_run / "config.toml", [f"model.encoder_layers={layers + 1}"])
-    config.save(settings, deep / "config.toml")
-    source, target = api.load_vocabularies(copy_run)
-    model = api.build_model(settings, source, target)
-    begin_with(model, settings.model, copy_run, source, target)
+    deep, model = grown(copy_run, tmp_path, f"model.encoder_layers={layers + 1}")
     with torch.no_grad():
         model.encoder_layers[layers].feed.down.bias += 0.5
     checkpoint.save_model(deep / "model.safetensors", model.state_dict(), {"step": 300})
@@ -81,23 +87,17 @@ def test_a_shallower_model_that_the_last_began_with(copy_run, tmp_path, capsys):
 
 
 def test_a_narrower_model_that_the_last_began_with(copy_run, tmp_path):
-    wide = tmp_path / "wide"
-    shutil.copytree(copy_run, wide)
     inner = config.load(copy_run / "config.toml").model.resolved().inner
-    settings = config.load(copy_run / "config.toml", [f"model.inner={2 * inner}"])
-    config.save(settings, wide / "config.toml")
-    source, target = api.load_vocabularies(copy_run)
-    model = api.build_model(settings, source, target)
-    begin_with(model, settings.model, copy_run, source, target)
+    wide, model = grown(copy_run, tmp_path, f"model.inner={2 * inner}")
     with torch.no_grad():
         model.encoder_layers[0].feed.down.weight[:, inner:] += 0.5
     checkpoint.save_model(wide / "model.safetensors", model.state_dict(), {"step": 300})
     assert main(["average", str(copy_run), str(wide), "--out", str(tmp_path / "mean")]) == 0
-    mean, grown = weights(tmp_path / "mean"), model.state_dict()
+    mean, last = weights(tmp_path / "mean"), model.state_dict()
     changed = "encoder_layers.0.feed.down.weight"
-    torch.testing.assert_close(mean.pop(changed), grown.pop(changed) - torch.tensor([[0.0] * inner + [0.25] * inner]))
+    torch.testing.assert_close(mean.pop(changed), last.pop(changed) - torch.tensor([[0.0] * inner + [0.25] * inner]))
     for name, tensor in mean.items():
-        torch.testing.assert_close(tensor, grown[name])
+        torch.testing.assert_close(tensor, last[name])
 
 
 def test_what_has_no_mean(copy_run, another, tmp_path, capsys):

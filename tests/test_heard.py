@@ -47,26 +47,17 @@ def test_no_model_is_asked_about_what_none_knows(text, given):
         ("WHO?", "WHO?"),
         ("IBM USA", "IBM USA"),
         ("SPD, CDU, FDP und EU stimmten zu.", "SPD, CDU, FDP und EU stimmten zu."),
-    ],
-)
-def test_a_shout_is_heard_as_if_it_were_none(shouted, given):
-    heard = Heard(stacl.load("de-en").source_pieces, language("de"))
-    assert " ".join(map(heard.add, shouted.split())) == given
-    assert heard.words == shouted.split()
-
-
-@pytest.mark.parametrize(
-    ("shouted", "given"),
-    [
-        ("A US soldier, a UN report", "A US soldier, a UN report"),
+        ("A US soldier, a UN report", "A US soldier, a UN report"),  # a letter is no shout
         ("A UN report", "A UN report"),
         ("A CEO was fired.", "A CEO was fired."),
         ("I AM SO TIRED!", "I am so tired!"),
     ],
 )
-def test_a_letter_is_no_shout(shouted, given):
-    heard = Heard(stacl.load("en-de").source_pieces, language("en"))
+def test_a_shout_is_heard_as_if_it_were_none(shouted, given):
+    english = shouted.startswith(("A ", "I "))
+    heard = Heard(stacl.load("en-de" if english else "de-en").source_pieces, language("en" if english else "de"))
     assert " ".join(map(heard.add, shouted.split())) == given
+    assert heard.words == shouted.split()
 
 
 @pytest.mark.parametrize("text", ["Danke 😀", "Danke😀", "♪ Wir singen ein Lied ♪"])

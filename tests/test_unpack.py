@@ -100,12 +100,8 @@ def test_a_deeper_model_begins_with_what_the_shallower_one_says(tmp_path, encode
     shallow = restless(encoder, True)
     deep = restless(encoder, True, encoder_layers=5, decoder_layers=4)
     begin(deep, shallow, tmp_path, pieces)
-    batch = random_batch("word")
-    g = reading(policy("wait-k:2"), batch, random.Random(1))
-    with torch.no_grad():
-        torch.testing.assert_close(deep(batch, g), shallow(batch, g))
     # And each new layer learns, none the same as another.
-    deep(batch, g).square().sum().backward()
+    says_the_same(deep, shallow).square().sum().backward()
     new = [deep.encoder_layers[2], deep.encoder_layers[3], deep.encoder_layers[4], deep.decoder_layers[3]]
     gradients = [layer.feed.down.weight.grad for layer in new]
     assert all(gradient.abs().max() > 0 for gradient in gradients)
@@ -118,12 +114,8 @@ def test_a_wider_model_begins_with_what_the_narrower_one_says(tmp_path, encoder)
     narrow = restless(encoder, True)
     wide, twin = (restless(encoder, True, inner=3 * SIZE["inner"] - 1, encoder_layers=3) for _ in range(2))
     begin(wide, narrow, tmp_path, pieces)
-    batch = random_batch("word")
-    g = reading(policy("wait-k:2"), batch, random.Random(1))
-    with torch.no_grad():
-        torch.testing.assert_close(wide(batch, g), narrow(batch, g))
     # Each new unit learns, none the same as another.
-    wide(batch, g).square().sum().backward()
+    says_the_same(wide, narrow).square().sum().backward()
     for layer in (*wide.encoder_layers, *wide.decoder_layers):
         gradients = layer.feed.down.weight.grad.T
         assert len(torch.unique(gradients, dim=0)) > 0.8 * len(gradients)  # some hear nothing in so small a batch
@@ -155,6 +147,15 @@ def test_what_is_no_deeper_model_is_refused(tmp_path):
     model = restless("causal", True)
     with pytest.raises(UserError, match=r"model\.heads must be 2, as in .*, not 4"):
         begin(model, model, tmp_path, pieces, heads=4)
+
+
+def says_the_same(larger, smaller) -> torch.Tensor:
+    """What both say of a batch."""
+    batch = random_batch("word")
+    g = reading(policy("wait-k:2"), batch, random.Random(1))
+    said = larger(batch, g)
+    torch.testing.assert_close(said, smaller(batch, g))
+    return said
 
 
 def begin(model, other, folder, pieces, heads: int = SIZE["heads"]) -> None:
