@@ -23,7 +23,7 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")  # before numpy and torch are impo
 import numpy as np
 
 from stacl import api
-from stacl.trace import Trace
+from stacl.traces.trace import Trace
 
 WORDS_AN_HOUR = 9000
 CLOCKS = {"wall": time.perf_counter, "cpu": time.process_time}

@@ -71,7 +71,7 @@ def uncached_driver(model) -> Driver:
     """The same model, all computed again for every piece: one pass over both prefixes, the last position."""
     import torch
 
-    from stacl.batches import Batch
+    from stacl.models.batch import Batch
 
     def drive(source: np.ndarray, fed: np.ndarray) -> Iterator[None]:
         for step in range(len(fed)):
@@ -167,9 +167,9 @@ def build_peer(folder: Path, quantization: str | None) -> Driver:
 def systems(folder: Path) -> dict[str, Driver]:
     import torch
 
-    from stacl.engine import TorchEngine
-    from stacl.export import export_model
-    from stacl.fast import FastEngine
+    from stacl.decoding.engine import TorchEngine
+    from stacl.engines.onnx import FastEngine
+    from stacl.export.onnx import export_model
     from stacl.models.transformer import Transformer
 
     torch.set_num_threads(1)

@@ -19,8 +19,8 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-from stacl import logs
-from stacl.trace import Trace
+from stacl.traces import logs
+from stacl.traces.trace import Trace
 
 
 def traces(count: int) -> Iterator[Trace]:

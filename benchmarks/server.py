@@ -31,7 +31,7 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")  # before numpy is imported
 
 from websockets.asyncio.client import connect
 
-from stacl import pretrained
+from stacl.runs import pretrained
 
 GERMAN = """Ein Mann schläft auf dem grünen Sofa.
 Zwei junge Frauen laufen schnell durch den Park, während es regnet.

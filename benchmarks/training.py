@@ -27,8 +27,8 @@ from pathlib import Path
 import numpy as np
 
 from stacl import api, config
-from stacl.batches import Encoded, epoch_batches
-from stacl.prepare import prepare
+from stacl.models.batch import Encoded, epoch_batches
+from stacl.training.prepare import prepare
 
 ROOT = Path(__file__).resolve().parents[1]
 CONFIG = ROOT / "configs" / "multi30k-de-en.toml"

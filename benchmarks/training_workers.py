@@ -20,10 +20,10 @@ import torch
 from torch import nn
 
 from stacl import api, config
-from stacl.batches import Batch, Encoded, collate, epoch_batches
-from stacl.prepare import prepare
-from stacl.text import PAD
-from stacl.train import Trainer
+from stacl.models.batch import Batch, Encoded, collate, epoch_batches
+from stacl.text.subwords import PAD
+from stacl.training.prepare import prepare
+from stacl.training.trainer import Trainer
 
 BUDGET = 4096
 LONG = range(18, 23)  # words of a source sentence, where the prefix encoder is measured

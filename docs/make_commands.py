@@ -6,8 +6,9 @@ import argparse
 import os
 from pathlib import Path
 
-from stacl import config, plugins
+from stacl import config
 from stacl.__main__ import build_parser
+from stacl.support import plugins
 
 PAGE = Path(__file__).with_name("commands.md")
 

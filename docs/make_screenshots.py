@@ -96,7 +96,7 @@ def take(browser: Browser, address: str) -> None:
 
 def main() -> None:
     FOLDER.mkdir(exist_ok=True)
-    model = sys.argv[1] if len(sys.argv) > 1 else "captions-de-en"
+    model = sys.argv[1] if len(sys.argv) > 1 else "photos-de-en"
     with serving(model) as address, open_browser() as browser:
         take(browser, address)
 

@@ -16,8 +16,8 @@ import textwrap
 import time
 
 import stacl
-from stacl import pretrained
-from stacl.view import columns
+from stacl.commands._terminal import columns
+from stacl.runs import pretrained
 
 LATENCIES = (1, 3, 7)
 ADAPTIVE = "confidence:2-6"
@@ -25,7 +25,7 @@ PACE = 0.3  # seconds a word: a brisk speaker
 WIDTHS = (16, 24, 24, 32)
 NARROW = (14, 16, 20, 26)  # for a window of 80 columns
 SENTENCES = {
-    "captions-de-en": [
+    "photos-de-en": [
         "Eine Frau in einem gelben Kleid tanzt mit ihren Freunden auf der Straße.",
         "Ein Mann und zwei Kinder, die am Strand mit einem Hund spielen.",
     ],

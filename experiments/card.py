@@ -15,7 +15,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from stacl import pretrained
+from stacl.runs import pretrained
 
 POLICIES = ("wait-k:1", "wait-k:3", "wait-k:5", "wait-k:9", "full")
 DEEN = ["multi30k/test2016", *(f"eval-deen/{split}" for split in ("ted-dev2010", "mixed-test", "newstest2015", "pud"))]
@@ -25,8 +25,8 @@ CHINESE_CAPTIONS = ["three-am/val", "three-am/devtest"]
 SETS = {
     **dict.fromkeys(("de-en", "en-de"), DEEN),
     **dict.fromkeys(("zh-en", "en-zh"), ZHEN),
-    **dict.fromkeys(("captions-de-en", "captions-en-de"), CAPTIONS),
-    **dict.fromkeys(("captions-zh-en", "captions-en-zh"), CHINESE_CAPTIONS),
+    **dict.fromkeys(("photos-de-en", "photos-en-de"), CAPTIONS),
+    **dict.fromkeys(("photos-zh-en", "photos-en-zh"), CHINESE_CAPTIONS),
 }
 BEGIN, END = "<!-- figures: python -m experiments.card -->", "<!-- end of figures -->"
 

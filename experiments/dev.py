@@ -3,7 +3,7 @@
     python -m experiments.dev de-en runs/one runs/other --root FOLDER
 
 Greedy; 500 lines of captions and of FLORES dev, 300 of news, the everyday hundred (`experiments/everyday`); hurried:
-the same as they are typed in a hurry (`stacl.augment.careless`). Several runs are worth comparing on the same lines;
+the same as typed in a hurry (`stacl.training.augment.careless`). Compare runs on the same lines;
 what is published is measured on test sets, by `experiments/card.py`.
 """
 
@@ -15,10 +15,10 @@ from pathlib import Path
 
 from stacl import api
 from stacl.api import Translator
-from stacl.augment import careless
 from stacl.corpora.base import corpus
-from stacl.evaluate import Decoding, evaluate
+from stacl.evaluation.evaluate import Decoding, evaluate
 from stacl.policies.base import policy
+from stacl.training.augment import careless
 
 EVERYDAY = Path(__file__).parent / "everyday"
 LINES = {"captions": 500, "FLORES dev": 500, "news": 300}  # at the most

@@ -12,21 +12,21 @@ __version__ = "0.1.0"
 
 if TYPE_CHECKING:
     from stacl.api import Translator, load
-    from stacl.errors import UserError
+    from stacl.live.sentence import Written
+    from stacl.live.session import Session
     from stacl.metrics import latency, measure
     from stacl.policies.base import Policy, policy
-    from stacl.sentence import Written
-    from stacl.stream import Session
-    from stacl.trace import Trace
+    from stacl.support.errors import UserError
+    from stacl.traces.trace import Trace
 
 # Where each public name lives; nothing is imported before it is asked for.
 _HOMES = {
     "Policy": "stacl.policies.base",
-    "Session": "stacl.stream",
-    "Trace": "stacl.trace",
+    "Session": "stacl.live.session",
+    "Trace": "stacl.traces.trace",
     "Translator": "stacl.api",
-    "UserError": "stacl.errors",
-    "Written": "stacl.sentence",
+    "UserError": "stacl.support.errors",
+    "Written": "stacl.live.sentence",
     "latency": "stacl.metrics",
     "load": "stacl.api",
     "measure": "stacl.metrics",

@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import NoReturn
 
 import stacl
-from stacl import plugins
-from stacl.errors import UserError, suggest
+from stacl.support import plugins
+from stacl.support.errors import UserError, suggest
 
 DESCRIPTION = "Simultaneous translation: translate while the sentence is still being spoken."
 # Modules that only a training or a run folder needs, and that the light install leaves out.

@@ -8,20 +8,23 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from stacl import config, fast, plugins, pretrained
-from stacl.beam import check
-from stacl.engine import Engine, TorchEngine
-from stacl.errors import UserError, suggest
-from stacl.heard import Heard
-from stacl.languages import language
-from stacl.numbers import Numbers
+from stacl import config
+from stacl.decoding.batched import Sources, decode
+from stacl.decoding.beam import check
+from stacl.decoding.constraints.numbers import Numbers
+from stacl.decoding.engine import Engine, TorchEngine
+from stacl.decoding.rules import Hypothesis, Rules
+from stacl.engines import onnx
+from stacl.live.sentence import Written
+from stacl.live.session import Session, interpret
 from stacl.policies.base import Policy, policy, runs_code
-from stacl.rules import Hypothesis, Rules
-from stacl.search import Sources, decode
-from stacl.sentence import Written
-from stacl.stream import Session, interpret
-from stacl.text import Subwords
-from stacl.trace import Trace
+from stacl.runs import pretrained
+from stacl.support import plugins
+from stacl.support.errors import UserError, suggest
+from stacl.text.languages import language
+from stacl.text.passthrough import Heard
+from stacl.text.subwords import Subwords
+from stacl.traces.trace import Trace
 
 if TYPE_CHECKING:
     from stacl.models.base import Model
@@ -73,7 +76,7 @@ class Translator:
         segment: bool = False,
         on_trace: Callable[[Trace], None] | None = None,
     ) -> Session:
-        """A live session, under the model's own policy unless another is given. See stacl.stream.Session."""
+        """A live session, under the model's own policy unless another is given. See stacl.live.session.Session."""
         return Session(
             self,
             self._policy(reading),
@@ -185,12 +188,12 @@ def load(name: str | Path, engine: str = "auto", reading: str | Policy | None = 
     chosen = None if reading is None else policy(reading).settled()
     settings = config.load(folder / "config.toml")
     source, target = load_vocabularies(folder)
-    weights, exported = folder / "model.safetensors", folder / fast.FOLDER
+    weights, exported = folder / "model.safetensors", folder / onnx.FOLDER
     if engine == "fast" or (engine == "auto" and exported.is_dir() and not weights.exists()):
-        runner = fast.FastEngine.load(exported)
+        runner = onnx.FastEngine.load(exported)
         return Translator(settings, runner, source, target, runner.fingerprint, chosen)
 
-    from stacl import checkpoint
+    from stacl.runs import checkpoint
 
     model = build_model(settings, source, target)
     tensors, facts = checkpoint.load_model(weights)

@@ -14,10 +14,10 @@ from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any, get_args, get_origin, get_type_hints
 
-from stacl import plugins
-from stacl.atomic import write_text_atomically
-from stacl.errors import UserError, suggest
 from stacl.policies.base import policy, runs_code
+from stacl.support import plugins
+from stacl.support.errors import UserError, suggest
+from stacl.support.files import write_text_atomically
 
 
 def _doc(default: Any, sentence: str, choices: Sequence[str] = ()) -> Any:

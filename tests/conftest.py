@@ -64,7 +64,8 @@ def babbler(copy_run, tmp_path_factory) -> Path:
     """A run with random weights: unlike one that has learned to copy, it has much to say when the source has ended."""
     import torch
 
-    from stacl import api, checkpoint, config
+    from stacl import api, config
+    from stacl.runs import checkpoint
 
     folder = tmp_path_factory.mktemp("babbler")
     shutil.copytree(copy_run / "vocabulary", folder / "vocabulary")

@@ -9,14 +9,14 @@ import numpy as np
 import torch
 
 from stacl.api import Translator
-from stacl.batches import Batch, collate
 from stacl.config import Config, DataSettings
-from stacl.engine import TorchEngine
-from stacl.languages import language
+from stacl.decoding.engine import TorchEngine
 from stacl.models.base import Model
+from stacl.models.batch import Batch, collate
 from stacl.models.rnn import Rnn
 from stacl.models.transformer import Transformer
-from stacl.text import BEGIN, END, SPACE, Subwords
+from stacl.text.languages import language
+from stacl.text.subwords import BEGIN, END, SPACE, Subwords
 
 torch.set_num_threads(1)  # tiny products: a second thread only spins, and disturbs whatever else runs
 VOCABULARY = 40

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from stacl import api
-from stacl.align import alignment, surprise
 from stacl.corpora.base import corpus
-from stacl.steps import run
+from stacl.live.align import alignment, surprise
+from stacl.support.stepwise import run
 from tests.helpers import random_translator
 
 

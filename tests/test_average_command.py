@@ -8,9 +8,10 @@ import shutil
 import pytest
 import torch
 
-from stacl import api, checkpoint, config
+from stacl import api, config
 from stacl.__main__ import main
-from stacl.transfer import begin_with
+from stacl.runs import checkpoint
+from stacl.training.warm_start import begin_with
 
 
 @pytest.fixture

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 import torch
 
-from stacl.batches import NEVER, Encoded, collate, epoch_batches
-from stacl.errors import UserError
-from stacl.text import BEGIN, END, PAD, Subwords
+from stacl.models.batch import NEVER, Encoded, collate, epoch_batches
+from stacl.support.errors import UserError
+from stacl.text.subwords import BEGIN, END, PAD, Subwords
 from tests.helpers import ENDS_WORD, random_pieces
 from tests.shared_data import lines
 

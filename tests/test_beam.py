@@ -8,13 +8,13 @@ import numpy as np
 import pytest
 import torch
 
-from stacl.batches import collate
-from stacl.beam import next_pieces
-from stacl.masks import reading
+from stacl.decoding.beam import next_pieces
+from stacl.decoding.rules import Hypothesis, Rules, Start
+from stacl.models.batch import collate
+from stacl.models.masks import reading
 from stacl.policies.base import policy
-from stacl.rules import Hypothesis, Rules, Start
-from stacl.segment import SENTENCE_END
-from stacl.text import END
+from stacl.text.sentences import SENTENCE_END
+from stacl.text.subwords import END
 from tests.helpers import GERMAN, random_translator
 from tests.test_stream import TRANSLATORS, every_model, live
 

@@ -7,10 +7,11 @@ import json
 import pytest
 import torch
 
-from stacl import api, checkpoint, config
-from stacl.atomic import write_atomically, write_text_atomically
-from stacl.errors import UserError
-from stacl.text import Subwords
+from stacl import api, config
+from stacl.runs import checkpoint
+from stacl.support.errors import UserError
+from stacl.support.files import write_atomically, write_text_atomically
+from stacl.text.subwords import Subwords
 from tests.helpers import GERMAN
 
 

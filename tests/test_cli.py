@@ -10,9 +10,9 @@ import sys
 import pytest
 
 import stacl as package
-from stacl import plugins
 from stacl.__main__ import main
-from stacl.errors import suggest
+from stacl.support import plugins
+from stacl.support.errors import suggest
 from tests.conftest import ROOT, stacl
 
 VERBS = plugins.names("commands")
@@ -135,9 +135,9 @@ def test_a_file_may_come_behind_an_option(tmp_path, capsys):
     """Which argparse by itself refuses where a list, or something optional, is to come."""
     text = tmp_path / "text"
     text.write_text("")
-    assert main(["translate", "captions-de-en", "--policy", "wait-k:3", str(text)]) == 0
+    assert main(["translate", "photos-de-en", "--policy", "wait-k:3", str(text)]) == 0
     with pytest.raises(SystemExit, match="2"):
-        main(["translate", "captions-de-en", "--policy", "wait-k:3", str(text), "more"])
+        main(["translate", "photos-de-en", "--policy", "wait-k:3", str(text), "more"])
     assert "unrecognized arguments: more" in capsys.readouterr().err
 
 

@@ -12,7 +12,7 @@ import pytest
 
 from stacl import config
 from stacl.config import Config, DataSettings, ModelSettings
-from stacl.errors import UserError
+from stacl.support.errors import UserError
 from tests.conftest import ROOT
 
 LEAST = ['data.source="de"', 'data.target="en"', 'data.corpora=["copy"]']

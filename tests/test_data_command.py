@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from stacl.__main__ import main
-from stacl.plugins import names
+from stacl.support.plugins import names
 from tests.shared_data import shared_data
 
 

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from stacl import __main__, api
-from stacl.atomic import sole_writer
 from stacl.commands import distill
 from stacl.corpora.base import corpus
+from stacl.support.files import sole_writer
 from tests.conftest import changes, stacl
 
 CORPUS = "copy:pairs=300,held_out=12"
@@ -130,7 +130,7 @@ def test_another_text_is_no_end_of_this_one(tmp_path, capsys, monkeypatch, text,
 
     def distilled(root: str) -> int:
         options = ["--split", "val", "--root", str(tmp_path / root), "--beam", "1", "--out", str(tmp_path / "said")]
-        return __main__.main(["distill", "captions-en-de", "three-am", *options])
+        return __main__.main(["distill", "photos-en-de", "three-am", *options])
 
     with monkeypatch.context() as patched:
         patched.setattr(distill, "BLOCK", 2)
@@ -235,15 +235,15 @@ def test_the_english_of_a_chinese_corpus_becomes_german(tmp_path, capsys):
     for side, text in (("zh", ["一只狗在跑。", "两个男人坐在长凳上。"]), ("en", english)):
         (tmp_path / "zhen-small" / f"val.{side}").write_text("".join(f"{line}\n" for line in text), encoding="utf-8")
     options = ["--split", "val", "--root", str(tmp_path), "--beam", "1", "--out", str(tmp_path / "said")]
-    assert __main__.main(["distill", "captions-en-de", "three-am", *options]) == 0
+    assert __main__.main(["distill", "photos-en-de", "three-am", *options]) == 0
     pairs = list(corpus(f"files:path={tmp_path / 'said'}", "de", "en").open("train"))
     assert [target for _, target in pairs] == english
-    translator = api.load("captions-en-de")
+    translator = api.load("photos-en-de")
     assert [source for source, _ in pairs] == [
         translator.target_language.join(trace.target) for trace in translator.translate_lines(english, "full")
     ]
     capsys.readouterr()
-    assert __main__.main(["distill", "captions-zh-en", "multi30k", *options[:-1], str(tmp_path / "no")]) == 2
+    assert __main__.main(["distill", "photos-zh-en", "multi30k", *options[:-1], str(tmp_path / "no")]) == 2
     assert "is between de and en, not from zh to en" in capsys.readouterr().err
 
 

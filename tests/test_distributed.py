@@ -16,8 +16,8 @@ import pytest
 import torch
 from safetensors.torch import load_file
 
-from stacl.batches import epoch_batches
-from stacl.distributed import World
+from stacl.models.batch import epoch_batches
+from stacl.training.distributed import World
 from tests.conftest import ROOT, changes, stacl
 
 CORPUS = 'data.corpora=["copy:pairs=600,held_out=40"]'

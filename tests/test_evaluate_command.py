@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from stacl import logs
 from stacl.__main__ import main
 from stacl.api import Translator
 from stacl.corpora.base import corpus
+from stacl.traces import logs
 from tests.conftest import stacl
 
 pytestmark = pytest.mark.slow

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from stacl.__main__ import main
-from stacl.atomic import sole_writer
+from stacl.support.files import sole_writer
 from tests.helpers import GERMAN
 
 
@@ -26,14 +26,14 @@ def text(tmp_path: Path) -> Path:
 def test_a_sweep_of_processes_loses_no_scores(text, tmp_path):
     """What each adds takes its time between reading and writing, as on a slow disk: none may read meanwhile."""
     slow = (
-        "import sys, time; from stacl import atomic; from stacl.__main__ import main; sync = atomic._sync\n"
-        "atomic._sync = lambda path: (time.sleep(1 * ('scores' in path.name)), sync(path))\n"
+        "import sys, time; from stacl.support import files; from stacl.__main__ import main; sync = files._sync\n"
+        "files._sync = lambda path: (time.sleep(1 * ('scores' in path.name)), sync(path))\n"
         "sys.exit(main(sys.argv[1:]))"
     )
     texts = ("--source", text, "--reference", text, "--out", tmp_path / "out")
     running = [
         subprocess.Popen(
-            [sys.executable, "-c", slow, "evaluate", "captions-de-en", *map(str, texts), "--policy", f"wait-k:{k}"],
+            [sys.executable, "-c", slow, "evaluate", "photos-de-en", *map(str, texts), "--policy", f"wait-k:{k}"],
             stdout=subprocess.DEVNULL,
             stderr=subprocess.PIPE,
             text=True,
@@ -47,7 +47,7 @@ def test_a_sweep_of_processes_loses_no_scores(text, tmp_path):
 
 
 def test_two_that_would_write_one_trace_file_are_one_too_many(text, tmp_path, capsys):
-    command = ["evaluate", "captions-de-en", "--source", str(text), "--reference", str(text)]
+    command = ["evaluate", "photos-de-en", "--source", str(text), "--reference", str(text)]
     command += ["--policy", "wait-k:1", "--out", str(tmp_path / "out")]
     with sole_writer(tmp_path / "out" / "wait-k-1.jsonl", "writing to"):
         assert main(command) == 2

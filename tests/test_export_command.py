@@ -6,10 +6,12 @@ import shutil
 
 import pytest
 
-from stacl import api, export, pretrained
+from stacl import api
 from stacl.config import Config, DataSettings, ModelSettings
 from stacl.corpora.base import corpus
-from stacl.errors import UserError
+from stacl.export import onnx
+from stacl.runs import pretrained
+from stacl.support.errors import UserError
 from tests.conftest import stacl
 
 pytestmark = pytest.mark.slow
@@ -53,6 +55,6 @@ def test_mistakes(copy_run, tmp_path):
 
 def test_where_its_data_lay_is_not_passed_on():
     data = DataSettings(source="de", target="en", root="/home/me", corpora=["multi30k*2", "files:path=/home/me/said*3"])
-    kept = export._without_folders(Config(data=data, model=ModelSettings(start="/home/me/runs/first")))
+    kept = onnx._without_folders(Config(data=data, model=ModelSettings(start="/home/me/runs/first")))
     assert kept.data.corpora == ["multi30k*2", "files:path=said*3"]
     assert (kept.data.root, kept.model.start) == ("", "first")

@@ -8,9 +8,9 @@ from types import GeneratorType
 import pytest
 
 from stacl.corpora.base import corpus
-from stacl.errors import UserError
-from stacl.filters import FilterReport, PairFilter, filtered
-from stacl.languages import language
+from stacl.support.errors import UserError
+from stacl.text.languages import language
+from stacl.training.filters import FilterReport, PairFilter, filtered
 
 DE, EN, ZH = language("de"), language("en"), language("zh")
 

@@ -7,7 +7,7 @@ import json
 import pytest
 
 from stacl.api import load_vocabularies
-from stacl.checkpoint import load_tensors
+from stacl.runs.checkpoint import load_tensors
 from tests.conftest import stacl
 
 pytestmark = pytest.mark.slow

@@ -7,9 +7,9 @@ import re
 import pytest
 
 import stacl
-from stacl.errors import UserError
-from stacl.heard import Heard
-from stacl.languages import language
+from stacl.support.errors import UserError
+from stacl.text.languages import language
+from stacl.text.passthrough import Heard
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from benchmarks.hour import Stream, listen
-from stacl.sentence import Sentence
+from stacl.live.sentence import Sentence
 from tests.helpers import GERMAN, random_translator
 
 pytestmark = pytest.mark.slow
@@ -23,7 +23,7 @@ def alive(kind: type) -> int:
 
 
 def test_a_long_stream_loses_nothing_and_does_not_grow(monkeypatch):
-    monkeypatch.setattr("stacl.stream.KEPT_TRACES", 20)  # so that they are full after the first third
+    monkeypatch.setattr("stacl.live.session.KEPT_TRACES", 20)  # so that they are full after the first third
     translator = random_translator()
     third = len(WORDS) // 3
     stream, peaks, kept = Stream(), [], []

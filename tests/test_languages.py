@@ -12,9 +12,9 @@ import sacrebleu
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from stacl import languages
-from stacl.errors import UserError
-from stacl.languages import LONGEST_WORD, clean, language
+from stacl.support.errors import UserError
+from stacl.text import languages
+from stacl.text.languages import LONGEST_WORD, clean, language
 from tests.shared_data import lines
 
 TEXTS = [

@@ -9,9 +9,9 @@ import pytest
 import torch
 
 from stacl import api
-from stacl.batches import Encoded, collate
 from stacl.corpora.base import corpus
-from stacl.masks import reading
+from stacl.models.batch import Encoded, collate
+from stacl.models.masks import reading
 from stacl.policies.base import policy
 from tests.conftest import stacl
 

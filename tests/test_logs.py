@@ -11,10 +11,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from stacl import logs
-from stacl.errors import UserError
 from stacl.metrics import measure
-from stacl.trace import Trace
+from stacl.support.errors import UserError
+from stacl.traces import logs
+from stacl.traces.trace import Trace
 
 SIMULEVAL_LOG = Path(__file__).with_name("metrics") / "simuleval_instances.log"
 HERE = [

@@ -7,8 +7,8 @@ import random
 import pytest
 import torch
 
-from stacl.batches import NEVER
-from stacl.masks import causal, first, reading, visible_pieces
+from stacl.models.batch import NEVER
+from stacl.models.masks import causal, first, reading, visible_pieces
 from stacl.policies.base import policy
 from tests.helpers import random_batch
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 import pytest
 import torch
 
-from stacl import checkpoint
 from stacl.config import TrainSettings
 from stacl.models.transformer import Transformer
-from stacl.muon import MATCH, Muon, _by_its_square, _by_itself, orthogonal
-from stacl.optim import build
+from stacl.runs import checkpoint
+from stacl.training.muon import MATCH, Muon, _by_its_square, _by_itself, orthogonal
+from stacl.training.optim import build
 
 SIZES = {"width": 16, "inner": 32, "heads": 2, "encoder_layers": 1, "decoder_layers": 1, "dropout": 0.0}
 SETTINGS = TrainSettings(optimizer="muon", rate=1e-2, decay=0.0)

@@ -9,9 +9,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from stacl import api, pretrained
-from stacl.numbers import Numbers
-from stacl.text import END
+from stacl import api
+from stacl.decoding.constraints.numbers import Numbers
+from stacl.runs import pretrained
+from stacl.text.subwords import END
 
 VOCABULARIES = {name: api.load_vocabularies(pretrained.folder(name)) for name in ("de-en", "en-zh")}
 NUMBERS = {name: Numbers(*sides, myriads=name == "en-zh") for name, sides in VOCABULARIES.items()}

@@ -8,7 +8,7 @@ import itertools
 import pytest
 
 from stacl.config import TrainSettings
-from stacl.optim import rate_at
+from stacl.training.optim import rate_at
 
 HELD = TrainSettings(rate=1e-3, warmup=10, schedule="constant", steps=100, cooldown=20)
 

@@ -9,19 +9,20 @@ import numpy as np
 import pytest
 import torch
 
-from stacl import api, config, practice
-from stacl.batches import collate
-from stacl.checkpoint import load_tensors
-from stacl.engine import TorchEngine
-from stacl.errors import UserError
-from stacl.loss import loss_of
-from stacl.masks import scheduled
+from stacl import api, config
+from stacl.decoding.batched import Sources, decode
+from stacl.decoding.engine import TorchEngine
+from stacl.decoding.rules import Rules
+from stacl.models.batch import collate
+from stacl.models.loss import loss_of
+from stacl.models.masks import scheduled
 from stacl.policies.base import policy
-from stacl.practice import Practice
-from stacl.prepare import Prepared, prepare
-from stacl.rules import Rules
-from stacl.search import Sources, decode
-from stacl.train import Trainer
+from stacl.runs.checkpoint import load_tensors
+from stacl.support.errors import UserError
+from stacl.training import minimum_risk
+from stacl.training.minimum_risk import Practice
+from stacl.training.prepare import Prepared, prepare
+from stacl.training.trainer import Trainer
 from tests.conftest import QUICK, changes, stacl
 
 pytestmark = pytest.mark.slow
@@ -84,7 +85,7 @@ def test_siblings_are_of_one_sentence_and_not_alike(trainer):
 def test_what_was_tried_is_learnt_with_what_was_heard(trainer, chosen, monkeypatch):
     """The mask of the training pass has what each piece had been decided with."""
     found = []
-    monkeypatch.setattr(practice, "decode", lambda *asked: found.extend(decode(*asked)) or found)
+    monkeypatch.setattr(minimum_risk, "decode", lambda *asked: found.extend(decode(*asked)) or found)
     tries = tries_of(trainer, "3", policy=policy(chosen))
     heard = {tuple(hypothesis.pieces): hypothesis.reads for hypothesis in found}
     batch, g, _ = tries.learnt
@@ -103,7 +104,7 @@ def test_drawn_as_sharply_as_can_be_it_is_what_the_model_would_say(trainer, toy_
     built = api.build_model(settings, prepared.source, prepared.target).eval()
     found = []
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(practice, "decode", lambda *asked: found.extend(decode(*asked)) or found)
+        patch.setattr(minimum_risk, "decode", lambda *asked: found.extend(decode(*asked)) or found)
         Practice(settings, prepared, policy(settings.policy)).tries(built, some_batch(prepared), "5")
     ends = prepared.source.ends_word
     sources = Sources.of([source for source, _ in some_batch(prepared).pairs()], ends, "word")
@@ -157,11 +158,11 @@ def test_nearer_tries_have_higher_weights(trainer):
 
 
 def test_who_has_lost_the_thread_is_not_followed(trainer, monkeypatch):
-    monkeypatch.setattr(practice, "lost_the_thread", lambda said, reference: True)
+    monkeypatch.setattr(minimum_risk, "lost_the_thread", lambda said, reference: True)
     assert tries_of(trainer, "6").learnt is None
     monkeypatch.undo()
-    assert practice.lost_the_thread(np.zeros(100), np.zeros(20))
-    assert not practice.lost_the_thread(np.zeros(30), np.zeros(20))
+    assert minimum_risk.lost_the_thread(np.zeros(100), np.zeros(20))
+    assert not minimum_risk.lost_the_thread(np.zeros(30), np.zeros(20))
 
 
 def test_nearness_is_one_for_the_reference_and_less_for_less(trainer):

@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 
 from stacl import config
-from stacl.augment import Openers
 from stacl.corpora.base import corpus
-from stacl.errors import UserError
-from stacl.languages import language
-from stacl.prepare import Prepared, prepare
+from stacl.support.errors import UserError
+from stacl.text.languages import language
+from stacl.training.augment import Openers
+from stacl.training.prepare import Prepared, prepare
 from tests.helpers import GERMAN
 
 LINES = [*GERMAN, "Guten Morgen!", "Danke."]

@@ -10,9 +10,10 @@ from pathlib import Path
 import pytest
 
 import stacl
-from stacl import fast, pretrained
 from stacl.__main__ import main
 from stacl.corpora.base import corpus
+from stacl.engines import onnx
+from stacl.runs import pretrained
 from tests.shared_data import lines as shared_lines
 from tests.shared_data import shared_data
 
@@ -45,40 +46,40 @@ def test_it_is_small_and_its_card_is_whole(name, capsys):
 
 def test_the_list_names_directions_and_sizes(capsys):
     assert main(["models"]) == 0
-    assert "captions-de-en German to English" in capsys.readouterr().out
+    assert "photos-de-en German to English" in capsys.readouterr().out
 
 
 def test_a_path_may_name_it_too(tmp_path, monkeypatch):
     assert pretrained.find(Path("de-en")) == pretrained.folder("de-en")
     monkeypatch.chdir(tmp_path)
-    shutil.copytree(pretrained.folder("captions-de-en"), "de-en")
+    shutil.copytree(pretrained.folder("photos-de-en"), "de-en")
     assert pretrained.find(Path("de-en")) == Path("de-en")
     assert pretrained.find("de-en") == pretrained.folder("de-en")
 
 
 def test_a_text_of_several_sentences_is_translated_whole():
     sentences = ["Ein Hund springt über einen Zaun.", "Zwei Kinder spielen im Garten Fußball.", "Ein Mann schläft."]
-    translator = stacl.load("captions-de-en", reading="full")
+    translator = stacl.load("photos-de-en", reading="full")
     assert translator.translate(" ".join(sentences)) == " ".join(map(translator.translate, sentences))
 
 
 def test_it_needs_no_torch():
     program = (
         "import sys; sys.modules['torch'] = None\n"
-        "import stacl; print(stacl.load('captions-de-en').translate('Ein Mann schläft.', 'wait-k:1'))"
+        "import stacl; print(stacl.load('photos-de-en').translate('Ein Mann schläft.', 'wait-k:1'))"
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     assert done.stdout.startswith("A man ")
 
 
-@pytest.mark.parametrize("name", [fast.WEIGHTS, fast.WRITE])
+@pytest.mark.parametrize("name", [onnx.WEIGHTS, onnx.WRITE])
 def test_a_damaged_file_is_noticed(tmp_path, name):
     copy = tmp_path / "copy"
-    shutil.copytree(pretrained.folder("captions-de-en"), copy)
-    content = bytearray((copy / fast.FOLDER / name).read_bytes())
+    shutil.copytree(pretrained.folder("photos-de-en"), copy)
+    content = bytearray((copy / onnx.FOLDER / name).read_bytes())
     content[len(content) // 2] ^= 1
-    (copy / fast.FOLDER / name).write_bytes(content)
+    (copy / onnx.FOLDER / name).write_bytes(content)
     with pytest.raises(stacl.UserError, match="is damaged"):
         stacl.load(copy)
 
@@ -101,9 +102,9 @@ def test_a_line_stays_a_line():
 
 def test_unknown_names_get_a_suggestion(capsys):
     assert main(["models", "caption-de-en"]) == 2
-    assert "did you mean captions-de-en" in capsys.readouterr().err
-    with pytest.raises(stacl.UserError, match="did you mean captions-de-en"):
-        stacl.load("captions-de-ne")
+    assert "did you mean photos-de-en" in capsys.readouterr().err
+    with pytest.raises(stacl.UserError, match="did you mean photos-de-en"):
+        stacl.load("photos-de-ne")
 
 
 @pytest.mark.parametrize(("name", "policy"), [("de-en", "wait-k:1"), ("en-zh", "wait-k:2,unit=piece")])
@@ -124,12 +125,12 @@ def test_a_live_session_says_what_a_batch_says(name, policy):
 @pytest.mark.parametrize(
     ("name", "part", "policy", "least"),
     [
-        ("captions-de-en", "multi30k/test2016", "wait-k:1", 28),
-        ("captions-de-en", "multi30k/test2016", "wait-k:3", 31),
-        ("captions-de-en", "multi30k/test2016", "full", 31),
-        ("captions-en-de", "multi30k/test2016", "full", 29),
-        ("captions-zh-en", "three-am/devtest", "wait-k:3", 10),
-        ("captions-en-zh", "three-am/devtest", "wait-k:3", 15),
+        ("photos-de-en", "multi30k/test2016", "wait-k:1", 28),
+        ("photos-de-en", "multi30k/test2016", "wait-k:3", 31),
+        ("photos-de-en", "multi30k/test2016", "full", 31),
+        ("photos-en-de", "multi30k/test2016", "full", 29),
+        ("photos-zh-en", "three-am/devtest", "wait-k:3", 10),
+        ("photos-en-zh", "three-am/devtest", "wait-k:3", 15),
         ("de-en", "eval-deen/mixed-test", "wait-k:3", 19),
         ("en-de", "eval-deen/mixed-test", "wait-k:3", 12),
         ("zh-en", "eval-zhen/mixed-test", "wait-k:3", 9),

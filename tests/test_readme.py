@@ -48,7 +48,7 @@ def test_links_lead_somewhere():
 
 
 def test_every_verb_that_is_mentioned_exists():
-    from stacl import plugins
+    from stacl.support import plugins
 
     mentioned = set(re.findall(r"(?:`|^|\| |\$ )stacl ([a-z]+)", README, flags=re.M))
     assert mentioned <= set(plugins.names("commands"))

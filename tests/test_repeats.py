@@ -7,12 +7,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from stacl import pretrained
 from stacl.api import load
+from stacl.decoding.constraints.repetition import ALLOWED, times_in_a_row, would_repeat
+from stacl.decoding.rules import Hypothesis, Rules
 from stacl.policies.base import policy
-from stacl.repeats import ALLOWED, times_in_a_row, would_repeat
-from stacl.rules import Hypothesis, Rules
-from stacl.text import END
+from stacl.runs import pretrained
+from stacl.text.subwords import END
 
 ENDS = np.array([False, True] * 5)  # odd pieces end a word
 few = st.lists(st.integers(0, 3), max_size=14)
@@ -68,7 +68,7 @@ def test_a_speaker_who_repeats_is_followed(times):
 
 def test_capitals_and_marks_do_not_hide_that_the_speaker_repeats():
     """As pieces "Nein, nein, nein!" has no block that comes three times."""
-    pieces = load(pretrained.folder("captions-de-en")).source_pieces
+    pieces = load(pretrained.folder("photos-de-en")).source_pieces
     heard = [*pieces.encode(["Nein,", "nein,", "„nein!“"]), END]
     assert times_in_a_row(heard) <= 2
     assert would_repeat([5] * 2, ENDS, heard) == [5]
@@ -84,7 +84,7 @@ def test_no_three_times():
 @pytest.mark.parametrize("spec", ["wait-k:1", "wait-k:3", "full"])
 @pytest.mark.parametrize("beam", [1, 3])
 def test_live_and_batched_write_the_same_of_what_makes_it_loop(spec, beam):
-    translator = load(pretrained.folder("captions-de-en"))
+    translator = load(pretrained.folder("photos-de-en"))
     lines = [
         "Die Regierung der Regierung hat die Regierung",
         "nein nein nein nein nein nein",

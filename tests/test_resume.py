@@ -12,8 +12,8 @@ import time
 
 import pytest
 
-from stacl.atomic import checksum
-from stacl.checkpoint import checkpoints, load_tensors, model_facts
+from stacl.runs.checkpoint import checkpoints, load_tensors, model_facts
+from stacl.support.files import checksum
 from tests.conftest import ROOT, changes, stacl
 
 pytestmark = pytest.mark.slow

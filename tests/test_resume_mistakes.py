@@ -6,9 +6,10 @@ import dataclasses
 import json
 import shutil
 
-from stacl import api, train
+from stacl import api
 from stacl.__main__ import main
-from stacl.checkpoint import checkpoints, model_facts
+from stacl.runs.checkpoint import checkpoints, model_facts
+from stacl.training import trainer
 from tests.conftest import changes, complaint
 
 
@@ -51,8 +52,8 @@ def test_the_best_by_another_measure_begins_anew(trained, capsys):
 
 def test_as_many_right_words_and_a_lower_loss_are_better(quick, tmp_path, capsys, monkeypatch):
     """At the beginning nothing is right, and BLEU is 0 again and again; the loss falls all the same."""
-    measured = train.validate
-    monkeypatch.setattr(train, "validate", lambda *given: dataclasses.replace(measured(*given), bleu=0.0))
+    measured = trainer.validate
+    monkeypatch.setattr(trainer, "validate", lambda *given: dataclasses.replace(measured(*given), bleu=0.0))
     out = tmp_path / "run"
     early = changes(train__steps=6, train__validate_every=2, train__patience=2, train__bleu_lines=4)
     assert main(["train", *map(str, quick), "--out", str(out), *early]) == 0

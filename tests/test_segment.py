@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from stacl.errors import UserError
-from stacl.languages import language
-from stacl.segment import SENTENCE_END, Item, Segmenter
-from stacl.stream import Source
+from stacl.live.session import Source
+from stacl.support.errors import UserError
+from stacl.text.languages import language
+from stacl.text.sentences import SENTENCE_END, Item, Segmenter
 from tests.shared_data import lines
 
 

@@ -8,11 +8,11 @@ import pytest
 import torch
 
 from stacl import config
-from stacl.batches import epoch_batches
-from stacl.dropout import keep_mask, seeded
-from stacl.prepare import Prepared, prepare
-from stacl.shares import Shares
-from stacl.train import Trainer
+from stacl.models.batch import epoch_batches
+from stacl.models.dropout import keep_mask, seeded
+from stacl.training.prepare import Prepared, prepare
+from stacl.training.thread_pool import Shares
+from stacl.training.trainer import Trainer
 from tests.conftest import QUICK
 
 CPU = torch.device("cpu")

@@ -14,10 +14,11 @@ from pathlib import Path
 
 import pytest
 
-from stacl import api, logs
+from stacl import api
 from stacl.__main__ import main
 from stacl.corpora.base import corpus
-from stacl.errors import UserError
+from stacl.support.errors import UserError
+from stacl.traces import logs
 from tests.conftest import ROOT
 
 pytestmark = pytest.mark.slow

@@ -13,11 +13,11 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from stacl.batches import collate
-from stacl.errors import UserError
-from stacl.masks import reading
+from stacl.models.batch import collate
+from stacl.models.masks import reading
 from stacl.policies.base import policy
-from stacl.text import END
+from stacl.support.errors import UserError
+from stacl.text.subwords import END
 from tests.helpers import GERMAN, random_translator, tiny_models
 
 TRANSLATORS = {name: random_translator(name) for name in tiny_models()}

@@ -9,8 +9,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from stacl.batches import HELD, Encoded, epoch_batches
-from stacl.errors import UserError
+from stacl.models.batch import HELD, Encoded, epoch_batches
+from stacl.support.errors import UserError
 
 PAIRS = 300_000
 MEGABYTE = 2**20

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from stacl.errors import UserError
-from stacl.languages import language
-from stacl.text import BEGIN, END, PAD, SMALLEST_SIZE, SPACE, UNKNOWN, Subwords, units_of
+from stacl.support.errors import UserError
+from stacl.text.languages import language
+from stacl.text.subwords import BEGIN, END, PAD, SMALLEST_SIZE, SPACE, UNKNOWN, Subwords, units_of
 from tests.helpers import GERMAN
 from tests.shared_data import lines
 

@@ -11,9 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from stacl import trace as module
-from stacl.errors import UserError
-from stacl.trace import Revision, Trace
+from stacl.support.errors import UserError
+from stacl.traces import trace as module
+from stacl.traces.trace import Revision, Trace
 
 words = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=6)
 seconds = st.floats(0, 1e6)

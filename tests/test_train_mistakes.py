@@ -11,13 +11,14 @@ import subprocess
 import pytest
 import torch
 
-from stacl import api, optim, prepare, train
+from stacl import api
 from stacl.__main__ import main
-from stacl.atomic import sole_use
-from stacl.checkpoint import checkpoints
 from stacl.config import TrainSettings
-from stacl.errors import UserError
 from stacl.policies.base import policy
+from stacl.runs.checkpoint import checkpoints
+from stacl.support.errors import UserError
+from stacl.support.files import sole_use
+from stacl.training import optim, prepare, trainer
 from tests.conftest import changes, complaint
 from tests.helpers import tiny_models
 
@@ -262,7 +263,7 @@ def test_a_policy_that_never_reads_trains_with_any_encoder(tmp_path, quick):
 
 def test_a_policy_that_is_edited_meanwhile_stays_what_it_was(tmp_path, quick, monkeypatch):
     """In training, in practice, in validation, and in what the run keeps of it."""
-    mine, once = tmp_path / "mine.py", train.Trainer.resume
+    mine, once = tmp_path / "mine.py", trainer.Trainer.resume
     mine.write_text("def g(t): return t + 1\n")
     outline = policy(f"{mine}:g").outline()
 
@@ -270,7 +271,7 @@ def test_a_policy_that_is_edited_meanwhile_stays_what_it_was(tmp_path, quick, mo
         mine.write_text("half a defi")
         return once(self)
 
-    monkeypatch.setattr(train.Trainer, "resume", edited)
+    monkeypatch.setattr(trainer.Trainer, "resume", edited)
     own = [f"policy={mine}:g", "train.samples=2", "train.bleu_lines=0", "train.select=loss"]
     options = [part for change in own for part in ("--set", change)]
     assert main(["train", *map(str, quick), "--out", str(tmp_path / "run"), *options]) == 0

@@ -9,15 +9,16 @@ import pytest
 import torch
 import torch.nn.functional as F
 
-from stacl import loss, optim
 from stacl.config import TrainSettings
-from stacl.dropout import Dropout, keep_mask
-from stacl.loss import loss_of
-from stacl.masks import first, reading, visible_pieces
+from stacl.models import loss
 from stacl.models.base import Model
+from stacl.models.dropout import Dropout, keep_mask
+from stacl.models.loss import loss_of
+from stacl.models.masks import first, reading, visible_pieces
 from stacl.models.rnn import Rnn
 from stacl.models.transformer import Transformer, positions
 from stacl.policies.base import policy
+from stacl.training import optim
 from tests.helpers import VOCABULARY, random_batch
 
 SIZE = {"width": 16, "inner": 32, "heads": 2, "encoder_layers": 2, "decoder_layers": 2}

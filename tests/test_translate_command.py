@@ -12,12 +12,13 @@ from types import SimpleNamespace
 
 import pytest
 
-from stacl import logs, pretrained
 from stacl.__main__ import main
 from stacl.commands import translate
 from stacl.commands.translate import _usual
-from stacl.errors import UserError
-from stacl.fast import FastEngine
+from stacl.engines.onnx import FastEngine
+from stacl.runs import pretrained
+from stacl.support.errors import UserError
+from stacl.traces import logs
 from tests.conftest import stacl
 from tests.live_process import LINES, PATIENCE, command, environment, errors_of, piped, said_by_a_session
 
@@ -103,7 +104,7 @@ def test_interrupted_twice_it_ends_at_once(monkeypatch, tmp_path, capsys):
         return write(self, *arguments)
 
     monkeypatch.setattr(FastEngine, "write", interrupted)
-    arguments = ["translate", "captions-de-en", text, "--policy", "full", "--whole-lines"]
+    arguments = ["translate", "photos-de-en", text, "--policy", "full", "--whole-lines"]
     assert main([str(argument) for argument in arguments]) == 130
     assert capsys.readouterr().err == ""
 
@@ -191,7 +192,7 @@ def test_only_a_model_for_all_these_lags_is_adaptive_by_itself(trained, expected
 
 
 def test_without_a_policy_a_model_for_every_k_waits_only_where_it_must(copy_run, tmp_path):
-    for model, expected in ((pretrained.folder("captions-de-en"), "confidence:2-6"), (copy_run, "wait-k:1")):
+    for model, expected in ((pretrained.folder("photos-de-en"), "confidence:2-6"), (copy_run, "wait-k:1")):
         log = tmp_path / f"{model.name}.jsonl"
         done = stacl("translate", model, "--trace", log, input=f"{LINES[0]}\n")
         assert done.returncode == 0, done.stderr

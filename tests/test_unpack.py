@@ -9,18 +9,19 @@ import random
 import pytest
 import torch
 
-from stacl import api, checkpoint, config, pretrained
+from stacl import api, config
 from stacl.config import Config, DataSettings, ModelSettings
-from stacl.engine import TorchEngine
-from stacl.errors import UserError
-from stacl.export import export_model
-from stacl.fast import FOLDER, WEIGHTS
-from stacl.masks import reading
+from stacl.decoding.engine import TorchEngine
+from stacl.engines.onnx import FOLDER, WEIGHTS
+from stacl.export.onnx import export_model
+from stacl.models.masks import reading
 from stacl.models.rnn import Rnn
 from stacl.models.transformer import Transformer
 from stacl.policies.base import policy
-from stacl.transfer import begin_with
-from stacl.unpack import trained_tensors
+from stacl.runs import checkpoint, pretrained
+from stacl.runs.dequantize import trained_tensors
+from stacl.support.errors import UserError
+from stacl.training.warm_start import begin_with
 from tests.helpers import GERMAN, VOCABULARY, random_batch, random_translator
 
 pytest.importorskip("onnx")
@@ -63,12 +64,12 @@ def test_trained_weights_go_before_exported_ones(tmp_path):
 
 
 def test_a_shipped_model_says_the_same_in_torch():
-    folder = pretrained.find("captions-de-en")
+    folder = pretrained.find("photos-de-en")
     settings, (source, target) = config.load(folder / "config.toml"), api.load_vocabularies(folder)
     model = api.build_model(settings, source, target).eval()
     begin_with(model, settings.model, folder, source, target)
     unpacked = api.Translator(settings, TorchEngine(model), source, target)
-    shipped = api.load("captions-de-en")
+    shipped = api.load("photos-de-en")
     same = [unpacked.translate(line, "wait-k:3") == shipped.translate(line, "wait-k:3") for line in GERMAN]
     assert sum(same) >= len(GERMAN) - 1  # the shipped engine rounds its activations too
 

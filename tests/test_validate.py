@@ -7,11 +7,11 @@ from types import SimpleNamespace
 
 import pytest
 
-from stacl.batches import Encoded, epoch_batches
 from stacl.config import Config, TrainSettings
+from stacl.models.batch import Encoded, epoch_batches
 from stacl.policies.base import policy
-from stacl.prepare import Prepared
-from stacl.validate import validate
+from stacl.training.prepare import Prepared
+from stacl.training.validate import validate
 from tests.helpers import ENDS_WORD, random_pieces, tiny_models
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import io
 
-from stacl.languages import language
-from stacl.view import TerminalView
+from stacl.commands._terminal import TerminalView
+from stacl.text.languages import language
 from tests.helpers import frames
 
 

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from stacl.languages import language
-from stacl.words import LINE_END, Event, WordReader, read_words
+from stacl.text.languages import language
+from stacl.text.words import LINE_END, Event, WordReader, read_words
 from tests.shared_data import lines
 from tests.test_languages import TEXTS
 

@@ -1,1 +1,3 @@
-"""One file a verb. Each has a docstring (its first line is the one-line help), `configure(parser)` and `run(args)`."""
+"""One file per verb, thin: `configure(parser)` and `run(args)`; the first line of its docstring is the one-line
+help. It may import every room.
+"""

@@ -19,9 +19,9 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from stacl import pretrained
-from stacl.atomic import write_atomically
-from stacl.errors import UserError
+from stacl.runs import pretrained
+from stacl.support.errors import UserError
+from stacl.support.files import write_atomically
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -50,11 +50,12 @@ def run(args: argparse.Namespace) -> int:
     if len(args.runs) < 2:
         raise UserError("an average needs two runs or more")
     try:
-        from stacl import api, checkpoint, config
+        from stacl import api, config
         from stacl.policies.base import policy
-        from stacl.prepare import prepare
-        from stacl.transfer import begin_with
-        from stacl.validate import Figures, validate
+        from stacl.runs import checkpoint
+        from stacl.training.prepare import prepare
+        from stacl.training.validate import Figures, validate
+        from stacl.training.warm_start import begin_with
     except ImportError as error:
         raise UserError(f"{error.name} is not installed; install stacl[train]") from None
     runs = [pretrained.find(name) for name in args.runs]

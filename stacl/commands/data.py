@@ -18,11 +18,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TextIO, TypeVar
 
-from stacl import plugins
 from stacl.corpora.base import ROOT_VARIABLE, Concatenation, Corpus, FolderCorpus, corpus
-from stacl.errors import UserError
-from stacl.filters import PairFilter, filtered
-from stacl.languages import Language, language
+from stacl.support import plugins
+from stacl.support.errors import UserError
+from stacl.text.languages import Language, language
+from stacl.training.filters import PairFilter, filtered
 
 Row = TypeVar("Row")
 LONGEST, RATIO = 100, 4  # of pairs in training splits: words, and how much longer one side may be

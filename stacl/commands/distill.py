@@ -26,8 +26,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
-from stacl.atomic import sole_writer, write_text_atomically
-from stacl.errors import UserError
+from stacl.support.errors import UserError
+from stacl.support.files import sole_writer, write_text_atomically
 
 if TYPE_CHECKING:
     from stacl.api import Translator
@@ -106,7 +106,7 @@ def _distill(
     files: tuple[Path, ...],
 ) -> None:
     """Translate what is missing, and give the files their names once they are whole."""
-    from stacl.console import Progress
+    from stacl.support.progress import Progress
 
     partial = _partial(files)
     try:

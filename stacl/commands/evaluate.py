@@ -23,13 +23,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from stacl.atomic import sole_writer, write_text_atomically
 from stacl.corpora.base import ROOT_VARIABLE, corpus
-from stacl.errors import UserError
-from stacl.logs import read_lines
+from stacl.metrics.significance import SAMPLES, check_samples
 from stacl.policies.base import Policy, policy
-from stacl.significance import SAMPLES, check_samples
-from stacl.speaker import PACE
+from stacl.support.errors import UserError
+from stacl.support.files import sole_writer, write_text_atomically
+from stacl.traces.logs import read_lines
+from stacl.traces.simulated_speaker import PACE
 
 if TYPE_CHECKING:
     from stacl.api import Translator
@@ -92,7 +92,7 @@ def run(args: argparse.Namespace) -> int:
         raise UserError(f"--pace is a time above 0 in seconds, not {args.pace:g}")
 
     from stacl import api
-    from stacl.beam import check
+    from stacl.decoding.beam import check
 
     check(args.beam, args.ahead)
     translator = api.load(args.model)
@@ -113,8 +113,8 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _evaluated(translator: Translator, test: TestSet, chosen: Policy, args: argparse.Namespace) -> dict[str, Any]:
-    from stacl.console import Progress
-    from stacl.evaluate import Decoding, evaluate
+    from stacl.evaluation.evaluate import Decoding, evaluate
+    from stacl.support.progress import Progress
 
     bar = Progress(f"{test.name or args.source} {chosen}: sentence", len(test.sources))
     scores = evaluate(
@@ -135,7 +135,7 @@ def _keep(path: Path, results: list[dict[str, Any]]) -> None:
     """Beside what was measured before: only the same set under the same decoding is replaced. Figures of other weights
     or of another text would make one curve with these: like their traces, they are set aside.
     """
-    from stacl.evaluate import set_aside
+    from stacl.evaluation.evaluate import set_aside
 
     def which(result: dict[str, Any]) -> tuple[Any, Any]:
         return result.get("set"), result["signatures"]["decoding"]

@@ -12,7 +12,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from stacl.errors import UserError
+from stacl.support.errors import UserError
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -27,7 +27,7 @@ def run(args: argparse.Namespace) -> int:
     if args.out.exists():
         raise UserError(f"{args.out} is there already; name a new folder")
     try:
-        from stacl.export import export
+        from stacl.export.onnx import export
     except ImportError as error:
         raise UserError(f"{error.name} is not installed; install stacl[train,export]") from None
     export(args.run, args.out, args.precision)

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import argparse
 
-from stacl import config, pretrained
-from stacl.languages import language
+from stacl import config
+from stacl.runs import pretrained
+from stacl.text.languages import language
 
 
 def configure(parser: argparse.ArgumentParser) -> None:

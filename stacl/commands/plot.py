@@ -10,8 +10,8 @@ from __future__ import annotations
 import argparse
 import sys
 
-from stacl import plugins
 from stacl.plots import base
+from stacl.support import plugins
 
 
 def configure(parser: argparse.ArgumentParser) -> None:

@@ -21,13 +21,13 @@ from itertools import chain, islice, zip_longest
 from pathlib import Path
 from typing import Any
 
-from stacl import logs
-from stacl.errors import UserError
-from stacl.languages import is_han
 from stacl.metrics import Report, measure, reference_length
 from stacl.metrics.comet import DEFAULT_MODEL
-from stacl.significance import SAMPLES, check_samples, paired_p_values, paired_quality
-from stacl.trace import UNITS, Trace
+from stacl.metrics.significance import SAMPLES, check_samples, paired_p_values, paired_quality
+from stacl.support.errors import UserError
+from stacl.text.languages import is_han
+from stacl.traces import logs
+from stacl.traces.trace import UNITS, Trace
 
 _LOOKED_AT = 100  # lines of a reference, or sentences of a log, to know what language it is
 EXPORTS = {".rw": "rw", ".txt": "rw", ".jsonl": "trace", ".json": "trace", ".log": "simuleval"}

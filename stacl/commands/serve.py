@@ -21,8 +21,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import quote
 
-from stacl.errors import UserError
 from stacl.server import limits
+from stacl.support.errors import UserError
 
 if TYPE_CHECKING:
     from stacl.api import Translator
@@ -126,7 +126,7 @@ def _given_token(args: argparse.Namespace) -> str | None:
 
 def _folders(models: list[str]) -> dict[str, Path | str]:
     """What to load, by the name that clients use."""
-    from stacl import pretrained
+    from stacl.runs import pretrained
 
     shipped = pretrained.names()
     if not models and not shipped:

@@ -13,9 +13,9 @@ from __future__ import annotations
 import argparse
 import sys
 
-from stacl.errors import UserError
 from stacl.policies.base import cut_off, policy
-from stacl.trace import Trace
+from stacl.support.errors import UserError
+from stacl.traces.trace import Trace
 
 LONGEST = 10_000
 

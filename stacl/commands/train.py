@@ -19,13 +19,14 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from stacl import config, fast
-from stacl.atomic import remove, sole_use, write_text_atomically
-from stacl.errors import UserError
+from stacl import config
+from stacl.engines import onnx
 from stacl.policies.base import policy
+from stacl.support.errors import UserError
+from stacl.support.files import remove, sole_use, write_text_atomically
 
 if TYPE_CHECKING:
-    from stacl.distributed import World
+    from stacl.training.distributed import World
 
 SCHEDULE = "schedule.json"  # the outline of the policy that a run was begun under: a file of one's own may be edited
 _FIXED = ("seed", "optimizer")  # with another one, what was trained before is no beginning of this run
@@ -55,15 +56,15 @@ def run(args: argparse.Namespace) -> int:
     settings = _settings(args, folder)
     policy(settings.policy)  # a mistake in one's own is said before any work is done
 
-    from stacl.distributed import world
+    from stacl.training.distributed import world
 
     with world() as processes, sole_use(folder, "training") if processes.first else contextlib.nullcontext():
         return _train(settings, folder, args.resume, processes)
 
 
 def _train(settings: config.Config, folder: Path, resume: bool, world: World) -> int:
-    from stacl.prepare import prepare
-    from stacl.train import Trainer, choose_device
+    from stacl.training.prepare import prepare
+    from stacl.training.trainer import Trainer, choose_device
 
     choose_device(settings.train.device, world.local)  # says so if there is none, before any work is done
 
@@ -136,7 +137,7 @@ def _settings(args: argparse.Namespace, folder: Path) -> config.Config:
 
 
 def _trained(folder: Path) -> bool:
-    return any((folder / sign).exists() for sign in ("checkpoints", "model.safetensors", fast.FOLDER))
+    return any((folder / sign).exists() for sign in ("checkpoints", "model.safetensors", onnx.FOLDER))
 
 
 def _changes(begun: config.Config, wanted: config.Config) -> list[tuple[str, object, object]]:
@@ -149,7 +150,7 @@ def _claim(folder: Path, settings: config.Config, resume: bool) -> None:
     """A new run never overwrites an old one; what a failed beginning left behind is no run."""
     if folder.exists() and not folder.is_dir():
         raise UserError(f"{folder} is a file, no folder for a run; --out RUN names another")
-    signs = ("data/train", "checkpoints", "model.safetensors", fast.FOLDER)
+    signs = ("data/train", "checkpoints", "model.safetensors", onnx.FOLDER)
     begun = [sign for sign in signs if (folder / sign).exists()]
     if begun and not resume:
         raise UserError(f"{folder} holds a run already; --resume goes on with it, --out RUN begins another")

@@ -25,17 +25,17 @@ from pathlib import Path
 from types import FrameType
 from typing import IO, TYPE_CHECKING
 
-from stacl.errors import UserError
-from stacl.pretrained import DEFAULT
-from stacl.speaker import since_first_sound
-from stacl.trace import Trace
+from stacl.runs.pretrained import DEFAULT
+from stacl.support.errors import UserError
+from stacl.traces.simulated_speaker import since_first_sound
+from stacl.traces.trace import Trace
 
 if TYPE_CHECKING:
     from stacl.api import Translator
+    from stacl.commands._terminal import PlainView, TerminalView
+    from stacl.live.sentence import Written
+    from stacl.live.session import Session
     from stacl.policies.base import Policy
-    from stacl.sentence import Written
-    from stacl.stream import Session
-    from stacl.view import PlainView, TerminalView
 
 _SLOWEST = 3600.0
 _BEAM = 5
@@ -82,10 +82,10 @@ def run(args: argparse.Namespace) -> int:
     if str(args.trace) == "-":
         raise UserError("--trace needs a file: standard output is for the translation")
     from stacl import api
-    from stacl.beam import check
-    from stacl.keys import typed
+    from stacl.commands._keyboard import typed
+    from stacl.commands._terminal import PlainView, TerminalView
+    from stacl.decoding.beam import check
     from stacl.policies.base import policy
-    from stacl.view import PlainView, TerminalView
 
     check(args.beam, args.ahead)
     reading = None if args.policy is None else policy(args.policy)  # a typo is said before anything is loaded
@@ -183,7 +183,7 @@ def _interpret(
     on_empty: Callable[[Trace], None] | None,
 ) -> int:
     """The loop: hear, say. Ctrl-C and the end of the input still say what is due."""
-    from stacl.words import LINE_END, WordReader
+    from stacl.text.words import LINE_END, WordReader
 
     reader = WordReader(session.translator.source_language)
     code, in_line, line, strange = 0, False, 1, False

@@ -8,8 +8,8 @@ from itertools import zip_longest
 from pathlib import Path
 from typing import BinaryIO
 
-from stacl.atomic import checksum
-from stacl.errors import UserError
+from stacl.support.errors import UserError
+from stacl.support.files import checksum
 
 
 def rows(paths: Sequence[Path]) -> Iterator[tuple[str, ...]]:

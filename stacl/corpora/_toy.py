@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from types import MappingProxyType
 
 from stacl.corpora.base import Corpus
-from stacl.errors import UserError
+from stacl.support.errors import UserError
 
 _SYLLABLES = [consonant + vowel for consonant in "bdfgklmnprst" for vowel in "aeiou"]
 

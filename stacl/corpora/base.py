@@ -22,10 +22,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
 
-from stacl import plugins
 from stacl.corpora import _aligned
-from stacl.errors import UserError, suggest
-from stacl.languages import language
+from stacl.support import plugins
+from stacl.support.errors import UserError, suggest
+from stacl.text.languages import language
 
 ROOT_VARIABLE = "STACL_DATA"
 AnyPath = str | os.PathLike[str]

@@ -18,7 +18,7 @@ from typing import ClassVar
 
 from stacl.corpora import _aligned
 from stacl.corpora.base import AnyPath, FolderCorpus
-from stacl.errors import UserError
+from stacl.support.errors import UserError
 
 # Grammar, subject, remark, other spelling, abbreviation.
 _REMARK = re.compile(r"\{[^}]*\}|\[[^]]*\]|\([^)]*\)|<[^>]*>|(?<!\S)/[^/]+/(?!\S)")

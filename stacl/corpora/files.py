@@ -7,8 +7,8 @@ from pathlib import Path
 
 from stacl.corpora import _aligned
 from stacl.corpora.base import AnyPath, Corpus
-from stacl.errors import UserError
-from stacl.languages import language
+from stacl.support.errors import UserError
+from stacl.text.languages import language
 
 
 class Files(Corpus):

@@ -1,1 +1,3 @@
-"""Other people's tools: what lets them drive our translator. Each needs its tool only when it is used."""
+"""What lets other people's tools drive our translator. Each file needs its tool only when it is used. It may import
+api and everything below.
+"""

@@ -17,11 +17,11 @@ import sys
 from typing import Any
 
 from stacl import api
-from stacl.beam import check
-from stacl.errors import UserError
+from stacl.decoding.beam import check
+from stacl.live.sentence import Written
+from stacl.live.session import Session
 from stacl.policies.base import policy
-from stacl.sentence import Written
-from stacl.stream import Session
+from stacl.support.errors import UserError
 
 try:
     from simuleval.agents import AgentStates, ReadAction, TextToTextAgent, WriteAction

@@ -1,9 +1,12 @@
 """How good, how late: pure functions of a Trace. One file a metric; the file name is its name.
 
-`latency` scores one trace, `measure` a corpus, with references also its quality.
+`latency` scores one trace, `measure` a corpus, with references also its quality. It may import traces and everything
+below.
 """
 
 from stacl.metrics._corpus import Report, measure, reference_length
 from stacl.metrics.base import latency
 
 __all__ = ["Report", "latency", "measure", "reference_length"]
+
+HELPERS = ("significance",)  # modules that are no metric

@@ -14,11 +14,11 @@ from dataclasses import dataclass, field, replace
 from itertools import chain, zip_longest
 from typing import Any
 
-from stacl import plugins
-from stacl.errors import UserError
 from stacl.metrics._means import Means, Row
 from stacl.metrics.base import Metric, Quality, QualityMetric
-from stacl.trace import GOES_ON, SPACE_MARK, Trace
+from stacl.support import plugins
+from stacl.support.errors import UserError
+from stacl.traces.trace import GOES_ON, SPACE_MARK, Trace
 
 _SIGN = "[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff]"  # Chinese and Japanese
 _WITHOUT_SPACES = re.compile(_SIGN)

@@ -8,11 +8,11 @@ from array import array
 import numpy as np
 
 import stacl
-from stacl.errors import UserError
 from stacl.metrics._batch import CELLS, Batch
 from stacl.metrics.base import Score, Sentence, latency_scores
-from stacl.significance import mean_interval
-from stacl.trace import Trace
+from stacl.metrics.significance import mean_interval
+from stacl.support.errors import UserError
+from stacl.traces.trace import Trace
 
 Row = dict[str, float | None]  # one sentence's scores
 

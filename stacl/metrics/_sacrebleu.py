@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from stacl.metrics.base import Quality, QualityMetric
-from stacl.significance import sacrebleu_score
+from stacl.metrics.significance import sacrebleu_score
 
 
 class SacreBleuMetric(QualityMetric):

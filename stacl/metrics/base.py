@@ -14,9 +14,9 @@ from typing import ClassVar, NamedTuple
 
 import numpy as np
 
-from stacl import plugins
 from stacl.metrics._batch import Batch
-from stacl.trace import Trace
+from stacl.support import plugins
+from stacl.traces.trace import Trace
 
 
 class Sentence(NamedTuple):

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from functools import partial
 
-from stacl.errors import UserError, suggest
 from stacl.metrics._sacrebleu import SacreBleuMetric
+from stacl.support.errors import UserError, suggest
 
 _BUILT_IN = ("13a", "zh", "char", "intl", "none")  # which need nothing else
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from stacl.errors import UserError
 from stacl.metrics.base import Quality, QualityMetric
+from stacl.support.errors import UserError
 
 DEFAULT_MODEL = "Unbabel/wmt22-comet-da"
 
@@ -35,7 +35,7 @@ class COMET(QualityMetric):
             import comet
         except ImportError:
             raise UserError("COMET is not installed: pip install unbabel-comet") from None
-        from stacl.significance import mean_interval
+        from stacl.metrics.significance import mean_interval
 
         scorer = comet.load_from_checkpoint(comet.download_model(self.model))
         by_reference = []

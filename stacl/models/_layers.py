@@ -12,9 +12,9 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from stacl.attention import CrossAttention, SelfAttention, Sight
-from stacl.dropout import Dropout
 from stacl.models._prefixes import Prefixes
+from stacl.models.attention import CrossAttention, SelfAttention, Sight
+from stacl.models.dropout import Dropout
 
 Cache = tuple[Tensor, Tensor]  # keys and values, each [B, H, n, d]
 

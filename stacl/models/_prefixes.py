@@ -16,8 +16,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from stacl import masks
-from stacl.attention import CrossAttention, SelfAttention, attend, merge_heads, split_heads
+from stacl.models import masks
+from stacl.models.attention import CrossAttention, SelfAttention, attend, merge_heads, split_heads
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ from typing import Any
 
 from torch import Tensor, nn
 
-from stacl.batches import Batch
+from stacl.models.batch import Batch
 
 
 class State(ABC):

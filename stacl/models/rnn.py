@@ -25,12 +25,12 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from stacl import masks
-from stacl.attention import CrossAttention, Sight
-from stacl.batches import Batch
-from stacl.dropout import Dropout
-from stacl.errors import UserError
+from stacl.models import masks
+from stacl.models.attention import CrossAttention, Sight
 from stacl.models.base import Model, State
+from stacl.models.batch import Batch
+from stacl.models.dropout import Dropout
+from stacl.support.errors import UserError
 
 Memory = tuple[Tensor, Tensor]  # keys and values of what was read, each [B, H, S, d]
 

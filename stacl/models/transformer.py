@@ -22,13 +22,13 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from stacl import masks
-from stacl.attention import CrossAttention, Sight
-from stacl.batches import Batch
-from stacl.dropout import Dropout
+from stacl.models import masks
 from stacl.models._layers import Cache, CachedMemory, DecoderLayer, EncoderLayer, Memory, PrefixMemory, extend
 from stacl.models._prefixes import Prefixes
+from stacl.models.attention import CrossAttention, Sight
 from stacl.models.base import Model, State
+from stacl.models.batch import Batch
+from stacl.models.dropout import Dropout
 
 
 @dataclass(frozen=True)

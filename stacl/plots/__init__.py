@@ -1,1 +1,3 @@
-"""Pictures: one file a kind. matplotlib is imported when something is drawn, not before."""
+"""Pictures: one file per kind. matplotlib is imported when something is drawn, not before. It may import api and
+everything below.
+"""

@@ -13,9 +13,9 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from stacl import logs
-from stacl.errors import UserError
-from stacl.trace import Trace
+from stacl.support.errors import UserError
+from stacl.traces import logs
+from stacl.traces.trace import Trace
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser

@@ -16,9 +16,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from stacl.errors import UserError
 from stacl.plots import base
-from stacl.trace import Trace
+from stacl.support.errors import UserError
+from stacl.traces.trace import Trace
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -12,10 +12,10 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING, Any
 
-from stacl.errors import UserError
 from stacl.metrics import latency
 from stacl.plots import base
-from stacl.trace import Trace
+from stacl.support.errors import UserError
+from stacl.traces.trace import Trace
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -17,8 +17,8 @@ from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from stacl.errors import UserError, suggest
 from stacl.plots import base
+from stacl.support.errors import UserError, suggest
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -1,1 +1,3 @@
-"""When to speak: how much source is read before each target unit. One file a policy; no torch, no text."""
+"""When to speak: how much source is read before each target unit. One file per policy; the file name is its name. No
+torch, no text. It may import support.
+"""

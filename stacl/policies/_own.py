@@ -10,8 +10,8 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from stacl.errors import UserError, suggest
 from stacl.policies.base import Policy, one_unit, policy, refuse_rest, written_arguments
+from stacl.support.errors import UserError, suggest
 
 
 class OwnSchedule(Policy):

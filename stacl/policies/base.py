@@ -24,8 +24,8 @@ from itertools import accumulate
 from pathlib import Path
 from typing import Any
 
-from stacl import plugins
-from stacl.errors import UserError, suggest
+from stacl.support import plugins
+from stacl.support.errors import UserError, suggest
 
 UNITS = ("word", "piece")
 

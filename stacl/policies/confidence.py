@@ -10,9 +10,9 @@ from __future__ import annotations
 
 import random
 
-from stacl.errors import UserError
 from stacl.policies.base import Action, Policy, View, refuse_rest
 from stacl.policies.wait_k import WaitK, parsed_k
+from stacl.support.errors import UserError
 
 SURE, UNSURE = 0.8, 0.2
 

@@ -8,8 +8,8 @@ import re
 from fractions import Fraction
 from typing import Any
 
-from stacl.errors import UserError
 from stacl.policies.base import Policy, refuse_rest
+from stacl.support.errors import UserError
 
 # A power of ten is a short way to write a number that takes for ever to compute with: 1e999999999. Two digits will do.
 _SHORT_NUMBER = re.compile(r"[+-]?(\d{1,40}(\.\d{0,40})?|\.\d{1,40})([eE][+-]?\d{1,2})?|[+-]?\d{1,40}/\d{1,40}")

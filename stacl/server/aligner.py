@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from stacl.server import journal
 from stacl.server.events import Event, segment_members
 from stacl.server.worker import Scheduler
-from stacl.trace import Trace
+from stacl.traces.trace import Trace
 
 if TYPE_CHECKING:
     from stacl.api import Translator
@@ -111,7 +111,7 @@ class Aligner:
         self._go_on()
 
     def _alignment(self, trace: Trace) -> Generator[None, None, tuple[int | None, ...]]:
-        from stacl.align import alignment
+        from stacl.live.align import alignment
 
         unknown = (None,) * len(trace.target)
         pieces = len(self._translator.source_pieces.encode(trace.source))

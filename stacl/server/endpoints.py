@@ -10,11 +10,11 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse, PlainTextResponse, Response
 
 import stacl
-from stacl import fields, plugins
-from stacl.errors import UserError, suggest
 from stacl.server.oneshot import Translation
 from stacl.server.protocol import Refusal, safe_policy
 from stacl.server.security import answer
+from stacl.support import plugins, validation
+from stacl.support.errors import UserError, suggest
 
 if TYPE_CHECKING:
     from stacl.server.hub import Hub
@@ -168,11 +168,11 @@ def _checked(body: bytes) -> dict[str, Any]:
     asked = {name: value for name, value in found.items() if value is not None}
     for name in ("model", "policy"):
         if name in asked:
-            fields.string(name, asked[name])
-    fields.string("text", found.get("text"))
-    if not 1 <= fields.whole("beam", asked.get("beam", 1)) <= _WIDEST_BEAM:
+            validation.string(name, asked[name])
+    validation.string("text", found.get("text"))
+    if not 1 <= validation.whole("beam", asked.get("beam", 1)) <= _WIDEST_BEAM:
         raise UserError(f"beam goes from 1 to {_WIDEST_BEAM}, not {asked['beam']}")
-    if not 0 <= fields.whole("ahead", asked.get("ahead", 0)) <= _FARTHEST_AHEAD:
+    if not 0 <= validation.whole("ahead", asked.get("ahead", 0)) <= _FARTHEST_AHEAD:
         raise UserError(f"ahead goes from 0 to {_FARTHEST_AHEAD}, not {asked['ahead']}")
-    fields.boolean("segment", asked.get("segment", True))
+    validation.boolean("segment", asked.get("segment", True))
     return asked

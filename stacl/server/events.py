@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 from stacl.metrics import latency
 from stacl.server.limits import Limits
 from stacl.server.protocol import Refusal
-from stacl.trace import Trace
+from stacl.traces.trace import Trace
 
 
 class Event(NamedTuple):

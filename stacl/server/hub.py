@@ -9,12 +9,12 @@ from collections.abc import Mapping
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from stacl.errors import suggest
 from stacl.server import memory
 from stacl.server.metrics import Metrics
 from stacl.server.protocol import Refusal, Resume, Start, safe_policy
 from stacl.server.session import LiveSession
 from stacl.server.worker import Mailbox, Scheduler
+from stacl.support.errors import suggest
 
 if TYPE_CHECKING:
     from stacl.api import Translator

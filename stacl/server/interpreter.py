@@ -8,11 +8,11 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from stacl.errors import UserError
 from stacl.server import journal
 from stacl.server.events import Event
 from stacl.server.protocol import Command, Refusal, Text
 from stacl.server.tracks import Pause, Step, Tracks
+from stacl.support.errors import UserError
 
 
 class Order(NamedTuple):

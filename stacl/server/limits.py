@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field, fields
 from typing import Any
 
-from stacl.errors import UserError, suggest
+from stacl.support.errors import UserError, suggest
 
 
 def _limit(default: float, sentence: str) -> Any:

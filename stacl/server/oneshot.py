@@ -8,11 +8,11 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from stacl.live.session import Source
 from stacl.policies.base import Policy
 from stacl.server.events import segment_members
 from stacl.server.tracks import slices
-from stacl.stream import Source
-from stacl.trace import Trace
+from stacl.traces.trace import Trace
 
 if TYPE_CHECKING:
     from stacl.api import Translator

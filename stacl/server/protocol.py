@@ -6,9 +6,9 @@ import json
 from dataclasses import dataclass
 from typing import Any
 
-from stacl import fields, plugins
-from stacl.errors import UserError, suggest
 from stacl.policies.base import Policy, policy
+from stacl.support import plugins, validation
+from stacl.support.errors import UserError, suggest
 
 _LONGEST_QUOTE = 300  # characters of an answer that quotes what came
 _LONGEST_POLICY = 100
@@ -119,14 +119,14 @@ def greeting(kind: str, found: dict[str, Any]) -> Greeting:
     try:
         if kind == "resume":
             return Resume(
-                fields.string("session", found.get("session")), fields.whole("received", found.get("received"))
+                validation.string("session", found.get("session")), validation.whole("received", found.get("received"))
             )
         model, policies = found.get("model"), found.get("policies")
         return Start(
-            None if model is None else fields.string("model", model),
-            None if policies is None else fields.strings("policies", policies),
-            fields.boolean("segment", found.get("segment", True)),
-            fields.boolean("align", found.get("align", False)),
+            None if model is None else validation.string("model", model),
+            None if policies is None else validation.strings("policies", policies),
+            validation.boolean("segment", found.get("segment", True)),
+            validation.boolean("align", found.get("align", False)),
         )
     except UserError as error:
         raise Refusal("bad-message", str(error)) from None
@@ -136,10 +136,10 @@ def command(kind: str, found: dict[str, Any]) -> Command:
     """A message of a running session."""
     try:
         if kind == "text":
-            return Text(fields.string("text", found.get("text")))
+            return Text(validation.string("text", found.get("text")))
         if kind == "policy":
-            track = fields.whole("track", found.get("track"))
-            return Change(track, safe_policy(fields.string("policy", found.get("policy"))))
+            track = validation.whole("track", found.get("track"))
+            return Change(track, safe_policy(validation.string("policy", found.get("policy"))))
     except UserError as error:
         raise Refusal("bad-message", str(error)) from None
     return End() if kind == "end" else Close()

@@ -15,7 +15,7 @@ import uvicorn
 from uvicorn.protocols.http.h11_impl import H11Protocol
 from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
 
-from stacl.errors import UserError
+from stacl.support.errors import UserError
 
 if TYPE_CHECKING:
     from starlette.applications import Starlette

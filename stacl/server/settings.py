@@ -7,8 +7,8 @@ import os
 import re
 from dataclasses import dataclass, field
 
-from stacl.errors import UserError
 from stacl.server.limits import Limits
+from stacl.support.errors import UserError
 
 LOOPBACK = ("localhost", "127.0.0.1", "::1")
 _ORIGIN = re.compile(r"(?P<scheme>https?)://(?P<host>[\w.-]+|\[[0-9a-f:.]+\])(:(?P<port>\d{1,5}))?/?", re.IGNORECASE)

@@ -7,14 +7,14 @@ from collections.abc import Iterator, Sequence
 from enum import Enum
 from typing import TYPE_CHECKING
 
+from stacl.live.sentence import Written
+from stacl.live.session import Session, Source
 from stacl.policies.base import Policy
-from stacl.segment import SENTENCE_END, Item
-from stacl.sentence import Written
 from stacl.server.aligner import Aligner, Finished, without_alignment
 from stacl.server.events import Event, segment_members
 from stacl.server.protocol import Change, Close, Command, End, Text
-from stacl.stream import Session, Source
-from stacl.trace import Trace
+from stacl.text.sentences import SENTENCE_END, Item
+from stacl.traces.trace import Trace
 
 if TYPE_CHECKING:
     from stacl.api import Translator

@@ -7,14 +7,14 @@ from pathlib import Path
 
 import pytest
 
-from stacl import plugins
 from stacl.corpora import _toy
 from stacl.corpora.base import ROOT_VARIABLE, Concatenation, Corpus, FolderCorpus, corpus
 from stacl.corpora.ding import Ding
 from stacl.corpora.files import Files
 from stacl.corpora.mixed_deen import MixedDeen
-from stacl.errors import UserError
-from stacl.languages import language
+from stacl.support import plugins
+from stacl.support.errors import UserError
+from stacl.text.languages import language
 from tests.shared_data import shared_data
 
 NAMES = plugins.names("corpora")

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from stacl.corpora.base import corpus
-from stacl.errors import UserError
+from stacl.support.errors import UserError
 
 ENTRIES = """# Version :: devel 2023-01-30
 Lohnkosten {pl} [econ.] | Die Kosten sind um 9% gestiegen. :: wage cost; labour costs [Br.] | The cost is up by 9%.

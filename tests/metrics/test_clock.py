@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from stacl.metrics import latency, measure
-from stacl.trace import Trace
+from stacl.traces.trace import Trace
 
 # Four words, one a second; wait-2; each written word is shown a quarter of a second after what it waited for.
 TRACE = Trace(

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from stacl.metrics import latency
 from stacl.metrics.ap import average_proportion
 from stacl.metrics.dal import differentiable_average_lagging
-from stacl.trace import Trace
+from stacl.traces.trace import Trace
 
 lengths = st.integers(1, 60)
 

@@ -11,11 +11,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from stacl import plugins
 from stacl.metrics import latency, measure
 from stacl.metrics._batch import Batch
 from stacl.metrics.base import LatencyMetric, Metric, QualityMetric, Score, Sentence, latency_scores
-from stacl.trace import Revision, Trace
+from stacl.support import plugins
+from stacl.traces.trace import Revision, Trace
 
 NAMES = plugins.names("metrics")
 KINDS = {name: plugins.find("metrics", name, Metric) for name in NAMES}

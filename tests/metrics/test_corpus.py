@@ -6,10 +6,10 @@ from dataclasses import replace
 
 import pytest
 
-from stacl.errors import UserError
-from stacl.languages import language
 from stacl.metrics import _batch, _means, measure, reference_length
-from stacl.trace import Revision, Trace
+from stacl.support.errors import UserError
+from stacl.text.languages import language
+from stacl.traces.trace import Revision, Trace
 
 SLOW = Trace(4, (4, 4, 4, 4), target=("a", "b", "c", "d"))
 FAST = Trace(2, (1, 2), target=("e", "f"))

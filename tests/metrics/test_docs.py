@@ -5,8 +5,8 @@ from __future__ import annotations
 import doctest
 from pathlib import Path
 
-from stacl import plugins
 from stacl.metrics.base import Metric, latency_scores
+from stacl.support import plugins
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "metrics.md"
 

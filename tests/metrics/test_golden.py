@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from stacl import logs
 from stacl.metrics import latency, measure
 from stacl.metrics.al import average_lagging
-from stacl.trace import Trace
+from stacl.traces import logs
+from stacl.traces.trace import Trace
 from tests.metrics import golden
 
 

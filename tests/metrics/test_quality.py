@@ -9,12 +9,12 @@ from pathlib import Path
 
 import pytest
 
-from stacl.errors import UserError
-from stacl.logs import read_lines
 from stacl.metrics import measure
 from stacl.metrics.bleu import BLEU
 from stacl.metrics.comet import COMET
-from stacl.trace import Trace
+from stacl.support.errors import UserError
+from stacl.traces.logs import read_lines
+from stacl.traces.trace import Trace
 from tests.metrics import golden
 
 LINES = 400

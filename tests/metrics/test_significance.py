@@ -7,8 +7,8 @@ import math
 import numpy as np
 import pytest
 
-from stacl import significance
-from stacl.significance import mean_interval, paired_p_value, paired_p_values, paired_quality, sacrebleu_score
+from stacl.metrics import significance
+from stacl.metrics.significance import mean_interval, paired_p_value, paired_p_values, paired_quality, sacrebleu_score
 
 
 def test_interval_is_that_of_the_normal_law_for_many_sentences() -> None:

@@ -7,7 +7,7 @@ import json
 import pytest
 
 from stacl.metrics import latency
-from stacl.trace import Trace
+from stacl.traces.trace import Trace
 from tests.metrics import make_simuleval_fixture as simuleval
 
 

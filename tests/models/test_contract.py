@@ -8,12 +8,12 @@ import random
 import pytest
 import torch
 
-from stacl import plugins
-from stacl.masks import reading, visible_pieces
 from stacl.models._prefixes import Prefixes
 from stacl.models.base import Model
+from stacl.models.masks import reading, visible_pieces
 from stacl.policies.base import policy
-from stacl.text import PAD
+from stacl.support import plugins
+from stacl.text.subwords import PAD
 from tests.helpers import VOCABULARY, random_batch, row_of, tiny_models
 
 MODELS = tiny_models()

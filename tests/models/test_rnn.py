@@ -9,8 +9,8 @@ import torch
 
 from stacl import api, config
 from stacl.corpora.base import corpus
-from stacl.errors import UserError
 from stacl.models.rnn import Rnn
+from stacl.support.errors import UserError
 from tests.conftest import ROOT, stacl
 
 CONFIG = ROOT / "configs" / "multi30k-de-en-rnn.toml"

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from stacl import logs
-from stacl.trace import Trace
+from stacl.traces import logs
+from stacl.traces.trace import Trace
 
 GERMAN = Trace(
     5,

@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from stacl import logs
 from stacl.__main__ import main
 from stacl.plots import base, example, path, tradeoff
-from stacl.trace import Trace
+from stacl.traces import logs
+from stacl.traces.trace import Trace
 from tests.plots.conftest import GERMAN, drawn_text
 
 pytest.importorskip("matplotlib", reason="matplotlib is not installed")

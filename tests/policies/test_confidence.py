@@ -6,12 +6,13 @@ import numpy as np
 import pytest
 import torch
 
-from stacl import load, pretrained
-from stacl.batches import collate
-from stacl.errors import UserError
-from stacl.masks import reading
+from stacl import load
 from stacl.metrics.al import average_lagging
+from stacl.models.batch import collate
+from stacl.models.masks import reading
 from stacl.policies.base import Action, View, policy
+from stacl.runs import pretrained
+from stacl.support.errors import UserError
 from tests.helpers import GERMAN, random_translator, tiny_models
 
 TRANSLATORS = {name: random_translator(name) for name in tiny_models()}
@@ -161,7 +162,7 @@ def test_no_peeking(name):
 @pytest.mark.parametrize("beam", [1, 4])
 def test_a_shipped_model_hesitates_where_it_should(beam):
     """With the fast engine, whose states share memory: what was computed and not said leaves no trace."""
-    translator = load(pretrained.folder("captions-de-en"))
+    translator = load(pretrained.folder("photos-de-en"))
     batched = translator.translate_lines(GERMAN, "confidence:1-6", beam=beam)
     for line, trace in zip(GERMAN, batched, strict=True):
         _, alone = heard_and_said(translator, line, "confidence:1-6", beam=beam)

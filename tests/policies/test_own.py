@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from stacl.errors import UserError
-from stacl.evaluate import Decoding
+from stacl.decoding.rules import Hypothesis, Rules
+from stacl.evaluation.evaluate import Decoding
 from stacl.policies.base import Action, Policy, View, policy
-from stacl.rules import Hypothesis, Rules
+from stacl.support.errors import UserError
 
 lengths = st.integers(0, 60)
 

@@ -13,9 +13,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import stacl
-from stacl import plugins
-from stacl.errors import UserError
 from stacl.policies.base import Action, Policy, View, cut_off, policy
+from stacl.support import plugins
+from stacl.support.errors import UserError
 
 # At least one way to write each file's policy; the contract below fails for a file that has none.
 EXAMPLES = {

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from stacl import logs
 from stacl.__main__ import main
-from stacl.trace import Trace
+from stacl.traces import logs
+from stacl.traces.trace import Trace
 
 TRACES = [
     Trace(3, (1, 2, 3, 3), source=("我", "很", "好"), target=("i", "am", "fine", ".")),

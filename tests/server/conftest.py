@@ -14,9 +14,9 @@ import pytest
 
 from stacl import config
 from stacl.api import Translator, load
-from stacl.engine import TorchEngine
-from stacl.export import export_model
-from stacl.fast import FOLDER
+from stacl.decoding.engine import TorchEngine
+from stacl.engines.onnx import FOLDER
+from stacl.export.onnx import export_model
 from stacl.server.app import create_app
 from stacl.server.hub import Hub
 from stacl.server.limits import Limits

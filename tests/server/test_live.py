@@ -152,8 +152,8 @@ def test_halves_of_a_character(server):
 
 
 def test_alignments_come_behind_the_words(server):
-    from stacl.align import alignment
-    from stacl.steps import run
+    from stacl.live.align import alignment
+    from stacl.support.stepwise import run
 
     with Client(server.live, policies=["wait-k:1", "wait-k:3"], align=True) as client:
         client.text(" ".join(GERMAN))

@@ -8,9 +8,9 @@ import time
 import numpy as np
 import pytest
 
-from stacl import buffers
+from stacl.engines import kv_cache
 from stacl.server import hub, memory
-from stacl.text import BEGIN
+from stacl.text.subwords import BEGIN
 from tests.server.client import Client
 from tests.server.conftest import serving
 
@@ -46,7 +46,7 @@ def test_logits_are_the_same_in_any_room(models, monkeypatch):
 
 @pytest.mark.parametrize("needed", [0, 1, 10, 11, 16, 17, 64, 65, 1000])
 def test_room_is_a_multiple_of_sixteen(needed):
-    room = buffers._enough(needed)
+    room = kv_cache._enough(needed)
     assert room >= max(16, needed)
     assert room % 16 == 0
 

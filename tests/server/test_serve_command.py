@@ -21,8 +21,8 @@ from websockets.sync.client import connect
 
 from stacl.__main__ import main
 from stacl.commands import serve
-from stacl.errors import UserError
 from stacl.server.run import listen
+from stacl.support.errors import UserError
 from tests.conftest import ROOT
 from tests.helpers import GERMAN
 from tests.server.client import Client, alone
@@ -290,10 +290,10 @@ def test_without_its_libraries_it_says_what_to_install(monkeypatch, capsys):
 
 
 def test_shipped_models_are_the_default(monkeypatch, capsys, tmp_path):
-    monkeypatch.setattr("stacl.pretrained.names", lambda: ["de-en", "zh-en"])
+    monkeypatch.setattr("stacl.runs.pretrained.names", lambda: ["de-en", "zh-en"])
     assert serve._folders([]) == {"de-en": "de-en", "zh-en": "zh-en"}
     assert serve._folders(["zh-en", str(tmp_path / "mine")]) == {"zh-en": "zh-en", "mine": str(tmp_path / "mine")}
-    monkeypatch.setattr("stacl.pretrained.names", list)
+    monkeypatch.setattr("stacl.runs.pretrained.names", list)
     assert main(["serve"]) == 2
     assert "no model is shipped" in capsys.readouterr().err
 

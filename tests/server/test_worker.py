@@ -12,13 +12,13 @@ from concurrent.futures import ThreadPoolExecutor
 import httpx
 import pytest
 
-from stacl.align import alignment
+from stacl.live.align import alignment
 from stacl.policies.base import policy
 from stacl.server import aligner, worker
 from stacl.server.aligner import Aligner, Finished
 from stacl.server.oneshot import Translation
 from stacl.server.worker import Scheduler
-from stacl.steps import run
+from stacl.support.stepwise import run
 from tests.helpers import GERMAN, random_translator
 from tests.server.client import Client, alone
 from tests.server.conftest import serving

@@ -10,7 +10,7 @@ import pytest
 from playwright.sync_api import expect
 
 from stacl.api import Translator
-from stacl.text import END
+from stacl.text.subwords import END
 from tests.helpers import random_translator
 from tests.server.conftest import Running, serving
 

@@ -22,7 +22,7 @@ def test_it_fits_the_screen(visit):
     page.click("#play")
     wait_until_said(page)
     # As it is called where several models are for the same languages.
-    page.locator("#model option").first.evaluate("option => { option.textContent += ' (captions-de-en)'; }")
+    page.locator("#model option").first.evaluate("option => { option.textContent += ' (photos-de-en)'; }")
     for width, state in itertools.product((320, 390, 768, 820, 1024), page.evaluate(STATES)):
         page.set_viewport_size({"width": width, "height": 844})
         page.evaluate("text => { document.querySelector('#connection-text').textContent = text; }", state)

@@ -1,0 +1,164 @@
+"""Numbers are said as they were heard, digit for digit.
+
+A small model knows that a number comes next and loses count of its digits: 1.000.000 became 1,000, and 1990 became 190.
+So a digit may only go on with a number that was heard, and a number may not end in its middle. The marks between digits
+are the model's to choose (1.299,50 is 1,299.50), and so is the order of the parts of a date. A number that begins like
+none that was heard is left alone: "zwanzig" may be 20. Only what was heard so far counts: the rule never looks ahead.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import lru_cache
+
+import numpy as np
+
+from stacl.text.subwords import END, SPACE, Subwords
+
+_DIGITS = "0123456789"
+_GROUPING = ".,'’"  # marks that set thousands apart
+_MARKS = _GROUPING + ":/–-"
+_ONE_DIGIT, _IN_NUMBERS = frozenset(_DIGITS), frozenset(_DIGITS + _MARKS)
+_NUMBER = re.compile(rf"[0-9]+(?:[{_MARKS}][0-9]+)*")
+_BEGUN = re.compile(rf"{_NUMBER.pattern}[{_MARKS}]?$")
+# Behind a number that another language may write with more or fewer zeros: 3万 is 30,000, 1.5 million is 150万.
+_MULTIPLIER = re.compile(
+    r" ?(?:[十百千万亿]|(?:m|b|tr)illi(?:on|ard)|thousand|hundred|tausend|hundert|mio|mrd|tsd|bn\b)", re.IGNORECASE
+)
+_OF_MONEY = re.compile(r"(?<=[£$€])[0-9.,]+[mk]\b", re.IGNORECASE)  # £189m; 5000 m are metres
+_MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
+_MONTH = re.compile(rf"\b(?:{'|'.join(_MONTHS)})")
+_LOOKED_BACK = 40  # pieces: what is longer is no number
+_REMEMBERED = 64  # numbers: who recites tables needs no more of them at once
+
+
+@dataclass(frozen=True)
+class _Place:
+    """How much has been said of a number that was heard: the groups before this one, and so many of its digits.
+
+    1.299,50 has the groups 1, 299 and 50, of which the second is glued to the first: nobody says it alone.
+    """
+
+    groups: tuple[str, ...]
+    glued: tuple[bool, ...] = (False,)
+    multiplied: bool = False  # more or fewer zeros are as good
+    group: int = 0
+    digits: int = 0
+    grouped: bool = False  # thousands are set apart: then all of them are
+    after_mark: bool = False
+
+    def after(self, character: str) -> Iterator[_Place]:
+        """Where a digit or mark leads to within this number; nowhere if it may not come next."""
+        next_group = replace(self, group=self.group + 1, digits=0, after_mark=character not in _DIGITS)
+        next_is_glued = self._is_glued(next_group.group)
+        thousands = self.digits > 0 and self._left != "" and len(self._left) % 3 == 0
+        if character in _DIGITS:
+            if self._left[:1] == character and not (thousands and self.grouped and not self.after_mark):
+                yield replace(self, digits=self.digits + 1, after_mark=False)
+            elif not self._left and self.multiplied and character == "0":
+                yield self
+            elif not self._left and next_is_glued and not self.grouped:  # 1.000 is 1000
+                yield from next_group.after(character)
+            return
+        if self.multiplied:
+            yield self
+        elif thousands and character in _GROUPING:  # 1000 is 1,000
+            yield replace(self, grouped=True, after_mark=True)
+        if not self._left and next_group.group < len(self.groups):
+            yield replace(next_group, grouped=next_is_glued)
+
+    @property
+    def gives_way(self) -> bool:
+        """Whether any other number may follow behind a mark, as in the parts of a date."""
+        return not self._left and self.may_end
+
+    @property
+    def may_end(self) -> bool:
+        """Whether the number may be over: of 1.000.000 also after the first group, which may be a million."""
+        if self.multiplied:
+            return self.digits > 0 and not self._left.strip("0")
+        if not self.digits:
+            return not self._is_glued(self.group)
+        return not self._left and (self.group == 0 or not self._is_glued(self.group + 1))
+
+    @property
+    def _left(self) -> str:
+        return self.groups[self.group][self.digits :]
+
+    def _is_glued(self, group: int) -> bool:
+        return group < len(self.groups) and self.glued[group]
+
+    @property
+    def leaves_myriads(self) -> bool:
+        """Whether the rest can be said as 万 or 亿."""
+        return self.digits > 0 and self._left + "".join(self.groups[self.group + 1 :]) in ("0000", "00000000")
+
+
+class Numbers:
+    """What the digits that were heard say about those to come, for two vocabularies."""
+
+    def __init__(self, source: Subwords, target: Subwords, myriads: bool = False) -> None:
+        self._myriads = myriads  # the target counts in ten thousands, and writes months in digits
+        self._source_text, self._target_text = _texts(source), _texts(target)
+        self._is_heard_digit = np.array([text in _ONE_DIGIT for text in self._source_text])
+        self._is_digit = np.array([text in _ONE_DIGIT for text in self._target_text])
+        self._pieces: dict[str, list[int]] = {character: [] for character in _DIGITS + _GROUPING}
+        for number, text in enumerate(self._target_text):
+            self._pieces.get(text, []).append(number)
+        self._beginnings = lru_cache(maxsize=256)(self._beginnings_in)
+        self._places = lru_cache(maxsize=256)(self._places_after)  # each digit goes on from where the last one led
+
+    def restrict(self, logits: np.ndarray, written: Sequence[int], heard: Sequence[int] | np.ndarray) -> None:
+        """Set what would make another number of one that was heard to minus infinity, in one row of logits [V]."""
+        if not written or self._target_text[written[-1]] not in _IN_NUMBERS or not self._is_heard_digit[heard].any():
+            return
+        begun = _BEGUN.search("".join(self._target_text[piece] for piece in written[-_LOOKED_BACK:]))
+        heard_text = "".join(self._source_text[piece] for piece in heard)
+        places = self._places(begun[0], heard_text) if begun else ()
+        if not begun or not places:
+            return
+        may_end = any(place.may_end or (self._myriads and place.leaves_myriads) for place in places)
+        forbidden = self._is_digit.copy() if may_end else np.full(len(logits), True)
+        for character in _DIGITS if begun[0][-1] in _MARKS else _DIGITS + _GROUPING:
+            if self._after(places, character, heard_text):
+                forbidden[self._pieces[character]] = False
+        if np.isfinite(logits[~forbidden]).any():  # else another rule, or the vocabulary, leaves nothing to say
+            logits[forbidden] = -np.inf
+
+    def _places_after(self, said: str, heard: str) -> tuple[_Place, ...]:
+        """Where one may be in the numbers that were heard after these digits and marks."""
+        return self._after(self._places(said[:-1], heard), said[-1], heard) if said else self._beginnings(heard)
+
+    def _after(self, places: Sequence[_Place], character: str, heard: str) -> tuple[_Place, ...]:
+        """Where a digit or mark leads to from any of these places."""
+        later = dict.fromkeys(following for place in places for following in place.after(character))
+        if character in _MARKS and any(place.gives_way for place in places):
+            later |= dict.fromkeys(self._beginnings(heard))
+        return tuple(later)
+
+    def _beginnings_in(self, text: str) -> tuple[_Place, ...]:
+        """Where a number may begin: with what was heard, or with a part of it."""
+        months = _MONTH.findall(text.lower()) if self._myriads else []
+        found = [*_heard_numbers(text), *(_Place((str(1 + _MONTHS.index(month)),)) for month in months)]
+        numbers = list(dict.fromkeys(found))[-_REMEMBERED:]
+        return tuple(replace(one, group=n) for one in numbers for n, glued in enumerate(one.glued) if not glued)
+
+
+def _heard_numbers(text: str) -> Iterator[_Place]:
+    for found in _NUMBER.finditer(text):
+        first, *rest = re.findall(rf"[{_MARKS}]?[0-9]+", found[0])
+        if _MULTIPLIER.match(text, found.end()) or _OF_MONEY.match(text, found.start()):
+            yield _Place(("".join(filter(str.isdigit, found[0])),), multiplied=True)
+            continue
+        glued = [False]
+        for group in rest:
+            after_whole = glued[-1] or (len(glued) == 1 and len(first) < 4)
+            glued.append(after_whole and len(group) == 4 and group[0] in _GROUPING)
+        yield _Place((first, *(group[1:] for group in rest)), tuple(glued))
+
+
+def _texts(vocabulary: Subwords) -> list[str]:
+    """What each piece says; the end and others that say nothing set apart."""
+    return [piece.replace(SPACE, " ") if number > END else " " for number, piece in enumerate(vocabulary.pieces)]

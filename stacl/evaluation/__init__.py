@@ -1,0 +1,1 @@
+"""Quality and latency of a model on a test set, under several policies. It may import api and everything below."""

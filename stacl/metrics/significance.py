@@ -1,0 +1,191 @@
+"""How sure: bootstrap intervals of one system, paired tests between two.
+
+BLEU and chrF are sacreBLEU's business, and so is what they count in each sentence; what is made of these counts is
+ours. sacreBLEU's interval is a mean and a half-width, which may reach beyond 100: here it is between percentiles, as
+for latency. Its paired test counts only shuffles with a strictly larger difference, so that two systems which differ in
+one sentence of twelve, where every shuffle ties, are called different at p = 0.0001. Ours counts ties. All of it is
+seeded: the same files give the same interval.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from stacl.support.errors import UserError
+
+if TYPE_CHECKING:
+    from stacl.metrics.base import Quality
+
+SEED = 12345  # sacreBLEU's own
+SAMPLES = 1000
+TRIALS = 10_000  # of a paired test
+_MOST_SAMPLES = 100_000
+_CELLS = 2**21  # of swaps held at a time: 16 MB
+
+
+Scored = tuple[Sequence[float], Sequence[float]]  # what each sentence scored, and what it weighs
+
+
+class Interval(NamedTuple):
+    """A mean and its 95% bootstrap interval."""
+
+    mean: float
+    low: float
+    high: float
+
+
+def check_samples(samples: int) -> None:
+    """Before anything is scored: what nobody can wait for is a slip of the finger."""
+    if not 0 <= samples <= _MOST_SAMPLES:
+        raise UserError(f"--intervals takes a number of samples, at most {_MOST_SAMPLES:,}, not {samples}")
+
+
+def _resampled_means(values: np.ndarray, weights: np.ndarray, samples: int) -> np.ndarray:
+    """The weighted means of `samples` corpora drawn with replacement. NaN: a sentence without a score."""
+    random = np.random.default_rng(SEED)
+    known = ~np.isnan(values)
+    value, weight = np.where(known, values * weights, 0.0), np.where(known, weights, 0.0)
+    means = np.empty(samples)
+    for i in range(samples):
+        drawn = random.integers(0, len(values), len(values))
+        total = weight[drawn].sum()
+        means[i] = value[drawn].sum() / total if total > 0 else np.nan
+    return means
+
+
+def mean_interval(values: Sequence[float], weights: Sequence[float] | None = None, samples: int = SAMPLES) -> Interval:
+    """The mean of per-sentence scores with the interval between the 2.5th and the 97.5th percentile.
+
+    >>> mean_interval([2.0] * 50)
+    Interval(mean=2.0, low=2.0, high=2.0)
+    """
+    value = np.asarray(values, dtype=float)
+    weight = np.ones_like(value) if weights is None else np.asarray(weights, dtype=float)
+    known = ~np.isnan(value)
+    if not known.any():
+        return Interval(float("nan"), float("nan"), float("nan"))
+    means = _resampled_means(value, weight, samples)
+    low, high = np.nanpercentile(means, [2.5, 97.5])
+    return Interval(float(np.average(value[known], weights=weight[known])), float(low), float(high))
+
+
+def paired_p_value(
+    system: Sequence[float],
+    baseline: Sequence[float],
+    samples: int = TRIALS,
+    weights: tuple[Sequence[float], Sequence[float]] | None = None,
+) -> float | None:
+    """Two-sided p-value of the difference of two means over the same sentences, by approximate randomisation.
+
+    `weights`: what each sentence weighs in the mean of the one system and of the other. Sentences that either system
+    left without a score do not take part.
+    """
+    weights = weights or ([1.0] * len(system), [1.0] * len(baseline))
+    found = paired_p_values({"": (system, weights[0])}, {"": (baseline, weights[1])}, samples)
+    return found.get("")
+
+
+def paired_p_values(
+    system: Mapping[str, Scored], baseline: Mapping[str, Scored], samples: int = TRIALS
+) -> dict[str, float]:
+    """`paired_p_value` of every score that both systems have: those that as many sentences define are swapped at once,
+    which gives the same as one after the other.
+    """
+    alike: dict[int, dict[str, _Test]] = {}
+    for name in system.keys() & baseline.keys():
+        test = _test_of_means(*system[name], *baseline[name])
+        if len(test.ours):
+            alike.setdefault(len(test.ours), {})[name] = test
+    return {name: p for tests in alike.values() for name, p in _shares_of_swaps(tests, samples).items()}
+
+
+class _Test(NamedTuple):
+    """Two systems' numbers, [sentences, numbers] each, and what is made of their sums, [trials, numbers]."""
+
+    ours: np.ndarray
+    theirs: np.ndarray
+    score: Callable[[np.ndarray], np.ndarray]
+    rounding: float  # by which sums of the same numbers in another order may differ: that is no evidence
+
+
+def _test_of_means(
+    system: Sequence[float], weights: Sequence[float], baseline: Sequence[float], their_weights: Sequence[float]
+) -> _Test:
+    values, weighed = np.array([system, baseline], dtype=float), np.array([weights, their_weights], dtype=float)
+    known = ~np.isnan(values).any(0)
+    ours, theirs = np.stack((values * weighed, weighed), axis=2)[:, known]
+
+    def means(sums: np.ndarray) -> np.ndarray:
+        return np.divide(sums[:, 0], sums[:, 1], out=np.zeros(len(sums)), where=sums[:, 1] != 0)
+
+    # What is summed may be large where the means are small: rounding is measured against it.
+    scale = (np.abs(ours) + np.abs(theirs)).sum(0, keepdims=True)
+    return _Test(ours, theirs, means, 1e-9 * float(means(scale)[0]))
+
+
+def _shares_of_swaps(tests: Mapping[str, _Test], samples: int = TRIALS) -> dict[str, float]:
+    """Riezler and Maxwell 2005: if the systems were alike, what each made of a sentence could be swapped. The p-value
+    is the share of random swaps with a difference of the two scores at least as large as the real one.
+    """
+    gains = _swapped_sums(np.hstack([test.theirs - test.ours for test in tests.values()]), samples)
+    found, first = {}, 0
+    for name, test in tests.items():
+        ours, theirs = test.ours.sum(0), test.theirs.sum(0)
+        one = ours + gains[:, first : first + len(ours)]
+        first += len(ours)
+        real = np.abs(test.score(ours[None]) - test.score(theirs[None]))[0]
+        extreme = np.abs(test.score(one) - test.score(ours + theirs - one)) >= real - test.rounding
+        found[name] = (int(extreme.sum()) + 1) / (samples + 1)
+    return found
+
+
+def _swapped_sums(gains: np.ndarray, samples: int) -> np.ndarray:
+    """The sums over the swapped sentences, [samples, numbers], by one product for many trials."""
+    random = np.random.default_rng(SEED)
+    sums = np.empty((samples, gains.shape[1]))
+    together = max(1, _CELLS // len(gains))
+    for start in range(0, samples, together):
+        # Drawn one by one, for a p-value shall not depend on how many are taken together.
+        trials = range(start, min(start + together, samples))
+        swaps = np.array([random.integers(0, 2, len(gains), dtype=bool) for _ in trials], dtype=float)
+        sums[start : trials.stop] = swaps @ gains
+    return sums
+
+
+def sacrebleu_score(
+    metric: Any, hypotheses: Sequence[str], references: Sequence[Sequence[str]], samples: int
+) -> Quality:
+    """A sacreBLEU metric over a corpus, with a bootstrap interval if samples are asked for."""
+    from stacl.metrics.base import Quality
+
+    score = float(metric.corpus_score(list(hypotheses), [list(one) for one in references]).score)
+    signature = metric.get_signature()
+    if not samples:
+        return Quality(score, str(signature))
+    counts = np.array(metric._extract_corpus_statistics(hypotheses, references))
+    random = np.random.default_rng(SEED)
+    drawn = (counts[random.integers(0, len(counts), len(counts))].sum(0) for _ in range(samples))
+    low, high = np.percentile([_score_of(metric, sums) for sums in drawn], [2.5, 97.5])
+    signature.update("bs", samples)
+    signature.update("seed", str(SEED))
+    return Quality(score, str(signature), (float(low), float(high)))
+
+
+def _score_of(metric: Any, sums: np.ndarray) -> float:
+    return float(metric._compute_score_from_stats(sums.tolist()).score)
+
+
+def paired_quality(
+    system: Sequence[str], baseline: Sequence[str], references: Sequence[Sequence[str]], tokenize: str = "13a"
+) -> dict[str, float]:
+    """The p-values of BLEU and chrF, from the counts that sacreBLEU takes of each sentence."""
+    from sacrebleu import metrics
+
+    def test(metric: Any) -> _Test:
+        ours, theirs = (np.array(metric._extract_corpus_statistics(texts, references)) for texts in (system, baseline))
+        return _Test(ours, theirs, lambda sums: np.array([_score_of(metric, one) for one in sums]), rounding=1e-9)
+
+    return _shares_of_swaps({"BLEU": test(metrics.BLEU(tokenize=tokenize)), "chrF": test(metrics.CHRF())})

@@ -1,0 +1,199 @@
+"""Saving and loading: atomic, checked, and free of pickled code (safetensors and JSON).
+
+A run folder holds everything that is needed to use the model or to go on training, on another machine too:
+
+    config.toml                    the run, all fields
+    vocabulary/source.model        SentencePiece, and target.model unless shared
+    data/train, data/valid         the encoded corpora
+    checkpoints/00000500/          weights, optimizer and state.json with checksums: to resume from
+    snapshots/00000500.safetensors weights of the last validations: to average
+    model.safetensors              the best model so far: to use
+    log.jsonl                      what happened
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import hashlib
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import torch
+from safetensors import SafetensorError, safe_open
+from safetensors.torch import load_file, save_file
+from torch import Tensor
+
+from stacl.support.files import checksum, remove, write_atomically
+from stacl.support.errors import UserError
+
+FORMAT = 1
+KEPT_CHECKPOINTS = 2  # the newest, and one before it in case the newest is damaged by the disk
+_STATE, _WEIGHTS, _OPTIMIZER = "state.json", "weights.safetensors", "optimizer.safetensors"
+
+
+def save_tensors(path: Path, tensors: dict[str, Tensor], metadata: dict[str, str] | None = None) -> None:
+    path.touch()  # with the rights of any other file here: safetensors makes one that nobody else may read
+    mode = path.stat().st_mode
+    # Tied weights are one tensor under two names; safetensors wants each by itself.
+    try:
+        save_file({name: tensor.detach().contiguous().clone() for name, tensor in tensors.items()}, path, metadata)
+    except SafetensorError as error:  # how safetensors reports what the disk says
+        full = f"os error {errno.ENOSPC}" in str(error)
+        raise OSError(errno.ENOSPC if full else errno.EIO, str(error)) from None
+    path.chmod(mode)
+
+
+def _refuse_locked(path: Path) -> None:
+    """Said before safetensors opens it, which takes a file of somebody else's for a damaged or a missing one."""
+    try:
+        path.open("rb").close()
+    except PermissionError:
+        raise UserError(f"{path} cannot be read: permission denied") from None
+    except OSError:
+        pass  # what opens it next says what it is
+
+
+def load_tensors(path: Path) -> dict[str, Tensor]:
+    _refuse_locked(path)
+    try:
+        return load_file(path)
+    except FileNotFoundError:
+        raise UserError(f"no file {path}") from None
+    except (SafetensorError, OSError) as error:
+        raise UserError(f"{path} is damaged, or is no safetensors file: {error}") from None
+
+
+def load_weights(model: torch.nn.Module, tensors: dict[str, Tensor], name: str) -> None:
+    """Into the model, which must fit exactly."""
+    own = model.state_dict()
+    missing = sorted(own.keys() - tensors.keys())
+    foreign = sorted(tensors.keys() - own.keys())
+    wrong = [key for key in own.keys() & tensors.keys() if own[key].shape != tensors[key].shape]
+    for keys, what in (
+        (missing, "lacks"),
+        (foreign, "has a foreign"),
+        (sorted(wrong), "has another shape of"),
+    ):
+        if keys:
+            raise UserError(f"{name} does not belong to this model: it {what} {keys[0]}")
+    model.load_state_dict(tensors)
+
+
+def optimizer_tensors(optimizer: torch.optim.Optimizer) -> dict[str, Tensor]:
+    """Adam's moments and step counts under flat names."""
+    state = optimizer.state_dict()["state"]
+    return {f"{index}.{name}": value for index, entry in state.items() for name, value in entry.items()}
+
+
+def load_optimizer(optimizer: torch.optim.Optimizer, tensors: dict[str, Tensor]) -> None:
+    state: dict[int, dict[str, Tensor]] = {}
+    for flat, value in tensors.items():
+        index, name = flat.split(".")
+        state.setdefault(int(index), {})[name] = value
+    optimizer.load_state_dict({"state": state, "param_groups": optimizer.state_dict()["param_groups"]})
+
+
+def save_checkpoint(
+    folder: Path, model: torch.nn.Module, optimizer: torch.optim.Optimizer, progress: dict[str, Any]
+) -> None:
+    """One more checkpoint in `folder`, named by its step; older ones beyond the kept are removed."""
+
+    def write(partial: Path) -> None:
+        partial.mkdir()
+        save_tensors(partial / _WEIGHTS, model.state_dict())
+        save_tensors(partial / _OPTIMIZER, optimizer_tensors(optimizer))
+        sums = {file.name: checksum(file) for file in sorted(partial.iterdir())}
+        state = {"format": FORMAT, "progress": progress, "checksums": sums}
+        (partial / _STATE).write_text(json.dumps(state, indent=1) + "\n", encoding="utf-8")
+
+    write_atomically(folder / f"{progress['step']:08d}", write)
+    for old in checkpoints(folder)[:-KEPT_CHECKPOINTS]:
+        remove(old)
+
+
+def checkpoints(folder: Path) -> list[Path]:
+    """Whole checkpoints, oldest first."""
+    found = folder.iterdir() if folder.is_dir() else ()
+    return sorted(path for path in found if path.is_dir() and path.name.isdigit())
+
+
+def load_checkpoint(path: Path, model: torch.nn.Module, optimizer: torch.optim.Optimizer) -> dict[str, Any]:
+    """Fill model and optimizer; returns the progress. A damaged or foreign checkpoint changes neither."""
+    try:
+        state = json.loads((path / _STATE).read_text(encoding="utf-8"))
+        version, sums, progress = state["format"], state["checksums"], state["progress"]
+        if not (isinstance(sums, dict) and isinstance(progress, dict)):
+            raise TypeError(f"checksums or progress of {_STATE} are no objects")
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise UserError(f"{path} is damaged, or is no checkpoint of stacl: {error}") from None
+    if version != FORMAT:
+        raise UserError(f"{path} was written by another version of stacl (format {version}, this one reads {FORMAT})")
+    for name in (_WEIGHTS, _OPTIMIZER):
+        _refuse_locked(path / name)
+        if not (path / name).is_file() or checksum(path / name) != sums.get(name):
+            raise UserError(f"{path}/{name} is damaged; remove the folder {path} to resume from the one before it")
+    weights = load_tensors(path / _WEIGHTS)
+    moments = load_tensors(path / _OPTIMIZER)
+    load_weights(model, weights, str(path))
+    load_optimizer(optimizer, moments)
+    return progress
+
+
+def tensors_checksum(tensors: dict[str, Tensor]) -> str:
+    """Of names, types, shapes and values, whatever file they lie in."""
+    total = hashlib.sha256()
+    for name in sorted(tensors):
+        tensor = tensors[name].detach().cpu().contiguous()
+        total.update(f"{name} {tensor.dtype} {tuple(tensor.shape)}".encode())
+        total.update(tensor.flatten().view(torch.uint8).numpy().tobytes())
+    return total.hexdigest()
+
+
+def save_model(path: Path, tensors: dict[str, Tensor], facts: dict[str, Any]) -> None:
+    """The model to use, with its checksum and what is known of it in the same file: no kill can part them."""
+    metadata = {"stacl": json.dumps({"format": FORMAT, "checksum": tensors_checksum(tensors), **facts})}
+    write_atomically(path, lambda partial: save_tensors(partial, tensors, metadata))
+
+
+def model_facts(path: Path) -> dict[str, Any]:
+    """What was saved with a model, without loading its weights."""
+    with _saved_model(path) as (facts, _):
+        return facts
+
+
+def load_model(path: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
+    """The weights of a saved model, their checksum verified, and what was saved with them. It is opened once: a
+    training may put another file in its place at any moment.
+    """
+    with _saved_model(path) as (facts, file):
+        tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 - it is no dictionary
+    if tensors_checksum(tensors) != facts.get("checksum"):
+        raise UserError(f"{path} is damaged: its weights do not have the checksum they were saved with")
+    return tensors, facts
+
+
+@contextlib.contextmanager
+def _saved_model(path: Path) -> Iterator[tuple[dict[str, Any], Any]]:
+    """The facts of a model, and its open file."""
+    _refuse_locked(path)
+    if not path.is_file():
+        raise UserError(f"no model {path}")
+    try:
+        with safe_open(path, framework="pt") as file:
+            yield dict(json.loads((file.metadata() or {})["stacl"])), file
+    except (SafetensorError, OSError, ValueError, KeyError, TypeError) as error:
+        raise UserError(f"{path} is damaged, or is no model of stacl: {error}") from None
+
+
+def average(sets: Iterable[Mapping[str, Tensor]]) -> dict[str, Tensor]:
+    """The mean of several sets of weights, summed in double precision."""
+    total: dict[str, Tensor] = {}
+    count = 0
+    for weights in sets:
+        count += 1
+        for name, tensor in weights.items():
+            total[name] = total[name] + tensor.double() if name in total else tensor.double()
+    return {name: (tensor / count).float() for name, tensor in total.items()}

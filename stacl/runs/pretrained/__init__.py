@@ -1,0 +1,75 @@
+"""The models that come with the package, a folder each: exported weights, vocabulary, config and a card.
+
+Nothing here needs torch. Checksums of graphs, weights and vocabulary are verified when a model is loaded (fast.py).
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from pathlib import Path
+
+from stacl.support.errors import UserError, suggest
+
+CARD = "card.md"
+DEFAULT = "de-en"  # where the user names none
+_HOME = Path(__file__).parent
+
+
+def names() -> list[str]:
+    """The shipped models: the default one first, then the other general ones, whose names are short."""
+    found = (path.parent.name for path in _HOME.glob(f"*/{CARD}"))
+    return sorted(found, key=lambda name: (name != DEFAULT, len(name), name))
+
+
+def folder(name: str) -> Path:
+    """Where a shipped model lies."""
+    if name not in names():
+        raise UserError(f"no model called {name!r} is shipped{suggest(name, names())}")
+    return _HOME / name
+
+
+def find(name: str | Path) -> Path:
+    """The folder of a model: a shipped one by its name, or any other. (One called like a shipped one is ./de-en.)"""
+    name = _renamed(name)
+    if name in names() or (str(name) in names() and not Path(name).is_dir()):
+        return _HOME / name
+    if not str(name):
+        raise UserError(f"the model's name is empty; shipped are {', '.join(names())}")
+    if not _is_folder(name):
+        if str(name) == "-" or Path(name).is_file():
+            raise UserError(f"{name} is no model; before a text comes a model, as in: stacl translate {DEFAULT} {name}")
+        raise UserError(
+            f"no model {name}: expected a folder that `stacl train` or `stacl export` made, or the name of a"
+            f" shipped model{suggest(str(name), names())}"
+        )
+    if not (Path(name) / "config.toml").exists():
+        raise UserError(f"{name} is no model: no config.toml is in it")
+    return Path(name)
+
+
+def _renamed(name: str | Path) -> str | Path:
+    """The present name of a shipped model that had another one."""
+    old, new = str(name), re.sub(r"^captions-", "photos-", str(name))
+    if old == new or new not in names() or Path(name).is_dir():
+        return name
+    print(f"note: the model {old} is now called {new}", file=sys.stderr)
+    return new
+
+
+def _is_folder(name: str | Path) -> bool:
+    try:
+        return Path(name).is_dir()
+    except OSError:  # longer than any file's name
+        how = f"echo TEXT | stacl translate {DEFAULT}"
+        raise UserError(f"no model has so long a name; a text comes from a file, or a pipe: {how}") from None
+
+
+def summary(name: str) -> str:
+    """The line below the title of its card."""
+    return next(line for line in card(name).splitlines()[1:] if line.strip())
+
+
+def card(name: str) -> str:
+    """What a model was made from, how good it is and what it is bad at."""
+    return (folder(name) / CARD).read_text(encoding="utf-8")

@@ -1,0 +1,232 @@
+"""From corpora to what training reads: filtered words, vocabularies, encoded pairs. All of it streamed."""
+
+from __future__ import annotations
+
+import itertools
+import math
+import shutil
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from stacl import api
+from stacl.config import Config
+from stacl.config import load as load_config
+from stacl.corpora.base import Concatenation, Corpus, corpus
+from stacl.corpora.files import Files
+from stacl.models.batch import Encoded
+from stacl.runs import pretrained
+from stacl.support.errors import UserError
+from stacl.support.files import write_atomically, write_text_atomically
+from stacl.support.progress import Progress
+from stacl.text.languages import language
+from stacl.text.subwords import Subwords
+from stacl.training.augment import Openers, Pair, careless, drawn
+from stacl.training.filters import PairFilter, filtered
+
+VOCABULARY_LINES = 1_000_000  # pairs that a vocabulary is learned from: more change it little and cost memory
+
+
+@dataclass(frozen=True)
+class Prepared:
+    source: Subwords
+    target: Subwords
+    train: Encoded
+    valid: Encoded
+    valid_text: list[Pair]  # as people wrote it, for BLEU
+
+
+def prepare(config: Config, folder: Path, report: Callable[[str], None]) -> Prepared:
+    """Everything below `folder`, made once; a run that was killed meanwhile makes the missing parts."""
+    data = folder / "data"
+    if not all((data / part).exists() for part in ("train/encoded.json", "valid/encoded.json", "valid.tsv")):
+        try:
+            _make(config, folder, report)
+        finally:
+            _words(folder).unlink(missing_ok=True)
+    source, target = api.load_vocabularies(folder)
+    valid_text = list(_read(data / "valid.tsv"))
+    return Prepared(source, target, Encoded(data / "train"), Encoded(data / "valid"), valid_text)
+
+
+def _make(config: Config, folder: Path, report: Callable[[str], None]) -> None:
+    # First what is quickly said to be wrong: the training text takes minutes.
+    start = _start(config)
+    valid = list(_validation_pairs(config))
+    if not valid:
+        raise UserError("the validation set is empty")
+    words = _words(folder)
+    words.parent.mkdir(parents=True, exist_ok=True)
+    with words.open("w", encoding="utf-8") as file:
+        written = sum(file.write(f"{source}\t{target}\n") for source, target in _training_pairs(config, report))
+    if not written:
+        raise UserError("the corpus is empty: the filters (data.max_words, data.max_ratio) left no pair to train on")
+    if not (folder / "vocabulary" / "source.model").exists():
+        write_atomically(folder / "vocabulary", lambda path: _vocabulary(config, start, words, path, report))
+    vocabularies = api.load_vocabularies(folder)
+    text = "".join(f"{source}\t{target}\n" for source, target in valid)
+    write_text_atomically(folder / "data" / "valid.tsv", text)
+    write_atomically(folder / "data" / "valid", lambda path: _encode(path, _cut(config, valid), vocabularies))
+    write_atomically(folder / "data" / "train", lambda path: _encode(path, _read(words), vocabularies))
+
+
+def _words(folder: Path) -> Path:
+    """One pair a line, words set apart by spaces: cut once, read twice, and then removed."""
+    return folder / "data" / "words.tsv"
+
+
+def _training_pairs(config: Config, report: Callable[[str], None]) -> Iterator[Pair]:
+    """The words of every pair to train on, after the filters, which say what they dropped."""
+    settings = config.data
+    for side in map(language, (settings.source, settings.target)):
+        if side.needs_spaces:
+            report(f"{side.name} is taken as it is: a word is what stands between two spaces")
+    found: Corpus
+    if settings.train_files:
+        found = Files(settings.source, settings.target, splits={"train": tuple(settings.train_files)})
+    else:
+        found = corpus(settings.corpora, settings.source, settings.target, settings.root or None)
+    keep = PairFilter(
+        language(settings.source),
+        language(settings.target),
+        longest=settings.max_words,
+        ratio=settings.max_ratio,
+        duplicates=settings.duplicates,
+        unseen=_unseen(config),
+    )
+    bar = Progress("pairs")
+    pairs = (pair for split in _training_splits(found) for pair in filtered(found, split, keep))
+    openers = Openers(language(settings.source), language(settings.target))
+    for count, pair in enumerate(_cut(config, pairs), start=1):
+        bar.update(count)
+        if settings.joined:
+            pair = openers.perhaps(pair, drawn(settings.joined, "joined", count))
+        source, target = pair
+        yield careless(source) if drawn(settings.careless, "careless", count) else source, target
+    bar.close()
+    report(str(keep.report))
+
+
+def _training_splits(found: Corpus) -> list[str]:
+    """Whatever they are called. A corpus that has none was named by mistake: the sets to measure on, perhaps."""
+    for part in [part for part, _ in found.parts] if isinstance(found, Concatenation) else [found]:
+        if "train" not in part.splits.values():
+            raise UserError(f"corpus {part.name} has nothing to train on: its splits are {', '.join(part.splits)}")
+    return [split for split, role in found.splits.items() if role == "train"]
+
+
+def _validation_pairs(config: Config) -> Iterator[Pair]:
+    settings = config.data
+    if settings.valid_files:
+        files = Files(settings.source, settings.target, splits={"valid": tuple(settings.valid_files)})
+        yield from _plain(files.open("valid"))
+        return
+    for name in settings.valid or _own_validation_sets(config):
+        yield from _plain((source, references[0]) for source, references in _named(config, name, "data.valid"))
+
+
+def _unseen(config: Config) -> Iterator[str]:
+    """Every sentence of the sets that nothing may be trained on."""
+    for name in config.data.unseen:
+        for source, references in _named(config, name, "data.unseen"):
+            yield from (source, *references)
+
+
+def _named(config: Config, name: str, field: str) -> Iterator[tuple[str, tuple[str, ...]]]:
+    """The sources and references of a set, NAME/SPLIT."""
+    spec, slash, split = name.rpartition("/")
+    if not slash:
+        raise UserError(f"{field} takes NAME/SPLIT, for example multi30k/val, not {name!r}")
+    settings = config.data
+    return corpus(spec, settings.source, settings.target, settings.root or None).open_references(split)
+
+
+def _own_validation_sets(config: Config) -> list[str]:
+    """The dev splits of the corpora themselves."""
+    settings = config.data
+    found = []
+    for spec in settings.corpora:
+        part = corpus(spec, settings.source, settings.target, settings.root or None)
+        plain = spec.partition("*")[0]
+        found += [f"{plain}/{split}" for split, role in part.splits.items() if role == "dev"][:1]
+    if not found:
+        raise UserError("none of the corpora has a validation set; name one in data.valid, as NAME/SPLIT")
+    return found
+
+
+def _plain(pairs: Iterator[Pair]) -> Iterator[Pair]:
+    """With single spaces: a tab sets the two sides apart in our file, and some white space reads as a line end."""
+    return ((" ".join(source.split()), " ".join(target.split())) for source, target in pairs)
+
+
+def _cut(config: Config, pairs: Iterator[Pair] | list[Pair]) -> Iterator[Pair]:
+    source, target = language(config.data.source), language(config.data.target)
+    for one, other in pairs:
+        yield " ".join(source.split(one)), " ".join(target.split(other))
+
+
+def _read(text: Path) -> Iterator[Pair]:
+    """Pairs as we wrote them ourselves."""
+    with text.open("rb") as file:
+        for number, line in enumerate(file, start=1):
+            try:
+                source, target = line.decode().rstrip("\n").split("\t")
+            except ValueError:
+                raise UserError(
+                    f"{text}:{number} is damaged: expected a source, a tab and its translation; "
+                    "remove the file, and it is made again"
+                ) from None
+            yield source, target
+
+
+def _start(config: Config) -> Path | None:
+    """The model that this one begins with, if any: that it can be had, and fits."""
+    if not config.model.start:
+        return None
+    start = pretrained.find(config.model.start)
+    api.load_vocabularies(start)  # says so if there is none
+    if (start / "vocabulary" / "target.model").exists() == config.text.shared:
+        raise UserError(f"text.shared must be {str(not config.text.shared).lower()}, as in {start}")
+    return start
+
+
+def _vocabulary(config: Config, start: Path | None, words: Path, folder: Path, report: Callable[[str], None]) -> None:
+    if start:
+        other = load_config(start / "config.toml").data
+        ours, theirs = (config.data.source, config.data.target), (other.source, other.target)
+        if ours == theirs or (config.text.shared and ours == theirs[::-1]):
+            shutil.copytree(start / "vocabulary", folder)
+            return
+    report(f"learning {config.text.vocabulary:,} pieces")
+    _learn(config, words, folder)
+
+
+def _learn(config: Config, words: Path, folder: Path) -> None:
+    # From all over the text: corpora come one after another, and each has words of its own.
+    every = math.ceil(sum(1 for _ in _read(words)) / VOCABULARY_LINES)
+
+    def side(numbers: tuple[int, ...]) -> Iterator[list[str]]:
+        for pair in itertools.islice(_read(words), 0, None, every):
+            for number in numbers:
+                yield pair[number].split(" ")
+
+    folder.mkdir()
+    size, coverage = config.text.vocabulary, config.text.coverage
+    if config.text.shared:
+        Subwords.train(side((0, 1)), size, coverage).save(folder / "source.model")
+    else:
+        Subwords.train(side((0,)), size, coverage).save(folder / "source.model")
+        Subwords.train(side((1,)), size, coverage).save(folder / "target.model")
+
+
+def _encode(folder: Path, pairs: Iterator[Pair], vocabularies: tuple[Subwords, Subwords]) -> None:
+    source, target = vocabularies
+    bar = Progress("encoded pairs")
+
+    def encoded() -> Iterator[tuple[list[int], list[int]]]:
+        for count, (one, other) in enumerate(pairs, start=1):
+            bar.update(count)
+            yield source.encode(one.split()), target.encode(other.split())
+
+    Encoded.write(folder, encoded())
+    bar.close()
