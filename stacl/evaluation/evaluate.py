@@ -13,13 +13,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from stacl import __version__
 from stacl.api import Translator
 from stacl.decoding.beam import check
 from stacl.metrics import Report, measure
 from stacl.policies.base import Policy
 from stacl.support.errors import UserError
 from stacl.support.files import sole_writer, write_text_atomically
+from stacl.support.version import __version__
 from stacl.traces.simulated_speaker import PACE, spoken
 from stacl.traces.trace import Trace
 

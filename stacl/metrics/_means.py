@@ -7,11 +7,11 @@ from array import array
 
 import numpy as np
 
-import stacl
 from stacl.metrics._batch import CELLS, Batch
 from stacl.metrics.base import Score, Sentence, latency_scores
 from stacl.metrics.significance import mean_interval
 from stacl.support.errors import UserError
+from stacl.support.version import __version__
 from stacl.traces.trace import Trace
 
 Row = dict[str, float | None]  # one sentence's scores
@@ -183,5 +183,5 @@ class Means:
         parts["n"] = str(tally.count)
         if tally.count < self.sentences:
             parts["undefined"] = str(self.sentences - tally.count)
-        parts["stacl"] = stacl.__version__
+        parts["stacl"] = __version__
         return "|".join(f"{key}:{value}" for key, value in parts.items())

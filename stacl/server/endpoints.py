@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse, PlainTextResponse, Response
 
-import stacl
 from stacl.server.oneshot import Translation
 from stacl.server.protocol import Refusal, safe_policy
 from stacl.server.security import answer
 from stacl.support import plugins, validation
 from stacl.support.errors import UserError, suggest
+from stacl.support.version import __version__
 
 if TYPE_CHECKING:
     from stacl.server.hub import Hub
@@ -44,7 +44,7 @@ class Endpoints:
             for name, model in self._hub.models.items()
         ]
         return JSONResponse(
-            {"models": found, "policies": plugins.names("policies"), "version": stacl.__version__},
+            {"models": found, "policies": plugins.names("policies"), "version": __version__},
         )
 
     async def metrics(self, request: Request) -> Response:
