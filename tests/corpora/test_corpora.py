@@ -15,7 +15,7 @@ from stacl.corpora.mixed_deen import MixedDeen
 from stacl.support import plugins
 from stacl.support.errors import UserError
 from stacl.text.languages import language
-from tests.shared_data import shared_data
+from tests.samples import shared_data
 
 NAMES = plugins.names("corpora")
 

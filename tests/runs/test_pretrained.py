@@ -14,8 +14,8 @@ from stacl.__main__ import main
 from stacl.corpora.base import corpus
 from stacl.engines import onnx
 from stacl.runs import pretrained
-from tests.shared_data import lines as shared_lines
-from tests.shared_data import shared_data
+from tests.samples import lines as shared_lines
+from tests.samples import shared_data
 
 MEGABYTES = 12  # at the most, each
 

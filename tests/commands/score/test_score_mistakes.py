@@ -10,7 +10,7 @@ import pytest
 from stacl.__main__ import main
 from stacl.traces import logs
 from stacl.traces.trace import Trace
-from tests.score.conftest import REVISED
+from tests.commands.score.conftest import REVISED
 
 
 @pytest.mark.parametrize(

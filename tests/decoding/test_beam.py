@@ -16,7 +16,7 @@ from stacl.policies.base import policy
 from stacl.text.sentences import SENTENCE_END
 from stacl.text.subwords import END
 from tests.helpers import GERMAN, random_translator
-from tests.test_stream import TRANSLATORS, every_model, live
+from tests.live.test_session import TRANSLATORS, every_model, live
 
 
 @every_model

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from stacl.support.errors import UserError
 from stacl.text import languages
 from stacl.text.languages import LONGEST_WORD, clean, language
-from tests.shared_data import lines
+from tests.samples import lines
 
 TEXTS = [
     "Der Bundestag tagt am 3. Oktober, z. B. über Wärmepumpen – heute schon?",

@@ -8,8 +8,8 @@ import time
 
 import pytest
 
+from tests.commands.live_process import LINES, PATIENCE, said_by_a_session, terminal
 from tests.helpers import frames
-from tests.live_process import LINES, PATIENCE, said_by_a_session, terminal
 
 pytestmark = pytest.mark.slow
 

@@ -14,7 +14,7 @@ from stacl.live.session import Source
 from stacl.support.errors import UserError
 from stacl.text.languages import language
 from stacl.text.sentences import SENTENCE_END, Item, Segmenter
-from tests.shared_data import lines
+from tests.samples import lines
 
 
 def sentences(code: str, words: list[str], **options: int | str) -> list[str]:

@@ -8,7 +8,7 @@ import pytest
 
 from stacl.__main__ import main
 from stacl.support.plugins import names
-from tests.shared_data import shared_data
+from tests.samples import shared_data
 
 
 @pytest.fixture(autouse=True)

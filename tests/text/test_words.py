@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from stacl.text.languages import language
 from stacl.text.words import LINE_END, Event, WordReader, read_words
-from tests.shared_data import lines
-from tests.test_languages import TEXTS
+from tests.samples import lines
+from tests.text.test_languages import TEXTS
 
 
 def expected(text: str, code: str) -> list[Event]:

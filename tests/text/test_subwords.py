@@ -13,7 +13,7 @@ from stacl.support.errors import UserError
 from stacl.text.languages import language
 from stacl.text.subwords import BEGIN, END, PAD, SMALLEST_SIZE, SPACE, UNKNOWN, Subwords, units_of
 from tests.helpers import GERMAN
-from tests.shared_data import lines
+from tests.samples import lines
 
 SENTENCES = [line.split() for line in GERMAN]
 SMALL = Subwords.train(SENTENCES, 360)

@@ -15,8 +15,9 @@ from stacl.metrics import measure
 from stacl.support.errors import UserError
 from stacl.traces import logs
 from stacl.traces.trace import Trace
+from tests.conftest import ROOT
 
-SIMULEVAL_LOG = Path(__file__).with_name("metrics") / "simuleval_instances.log"
+SIMULEVAL_LOG = ROOT / "tests" / "metrics" / "simuleval_instances.log"
 HERE = [
     Trace(3, (1, 2, 3), source=("x", "y", "z"), target=("a", "b", "c"), reference="a b d"),
     Trace(2, (2,), source=("u", "v"), target=("e",), write_times=(1.5,), reference="e f"),

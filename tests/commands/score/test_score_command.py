@@ -13,8 +13,8 @@ import pytest
 from stacl.__main__ import main
 from stacl.traces import logs
 from stacl.traces.trace import Trace
+from tests.commands.score.conftest import REVISED, TRACES, scored
 from tests.metrics import golden
-from tests.score.conftest import REVISED, TRACES, scored
 
 
 def test_json(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -12,7 +12,7 @@ from stacl.models.batch import NEVER, Encoded, collate, epoch_batches
 from stacl.support.errors import UserError
 from stacl.text.subwords import BEGIN, END, PAD, Subwords
 from tests.helpers import ENDS_WORD, random_pieces
-from tests.shared_data import lines
+from tests.samples import lines
 
 # Words of pieces that do not end one (4, 5, 7, 8 ...) and a piece that does (6, 9, 12 ...).
 LONG, SHORT = np.array([4, 6, 9, 5, 7, 12]), np.array([6])

@@ -19,8 +19,8 @@ from stacl.engines.onnx import FastEngine
 from stacl.runs import pretrained
 from stacl.support.errors import UserError
 from stacl.traces import logs
+from tests.commands.live_process import LINES, PATIENCE, command, environment, errors_of, piped, said_by_a_session
 from tests.conftest import stacl
-from tests.live_process import LINES, PATIENCE, command, environment, errors_of, piped, said_by_a_session
 
 pytestmark = pytest.mark.slow
 
