@@ -8,7 +8,8 @@ import unicodedata
 from collections import deque
 from typing import TextIO
 
-from stacl.text.languages import Language, clean
+from stacl.text.characters import clean
+from stacl.text.languages import Language
 
 SHOWN_WORDS = 5000  # of a line: one without an end does not fill the memory
 _LEAST_TEXT = 20  # columns, before the lag is shown beside it
@@ -73,7 +74,7 @@ class TerminalView:
     def heard(self, word: str) -> None:
         self._heard.append(word)
         # Where words have no spaces between them, some of what was typed may belong to the next.
-        self._typing = "" if self._source.spaced else self._typing.partition(word)[2]
+        self._typing = "" if self._source.splits_at_spaces else self._typing.partition(word)[2]
         self._draw()
 
     def said(self, word: str) -> None:

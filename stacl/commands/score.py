@@ -25,7 +25,7 @@ from stacl.metrics import Report, measure, reference_length
 from stacl.metrics.comet import DEFAULT_MODEL
 from stacl.metrics.significance import SAMPLES, check_samples, paired_p_values, paired_quality
 from stacl.support.errors import UserError
-from stacl.text.languages import is_han
+from stacl.text.characters import is_han
 from stacl.traces import logs
 from stacl.traces.trace import UNITS, Trace
 

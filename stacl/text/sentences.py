@@ -113,7 +113,7 @@ class Segmenter:
             raise UserError(f"the longest sentence must have at least 2 words, not {max_words}")
         # Latin words inside Chinese text follow English habits.
         habits = language.code if language.code in _NEVER else "en"
-        self._german, self._spaced = habits == "de", language.spaced
+        self._german, self._language = habits == "de", language
         self._closing = _GERMAN_CLOSING if self._german else _CLOSING
         self._shape = re.compile(
             # Marks from their first on: else of thousands of dots every run would be tried.
@@ -205,7 +205,7 @@ class Segmenter:
             if self._doubt == "never":
                 self._doubt = ""
                 return False
-        elif closing and mark[-1] in "!?" and self._spaced:  # Chinese has no capitals to ask for
+        elif closing and mark[-1] in "!?" and self._language.has_case:
             self._doubt = "capital"
         return not self._doubt
 
@@ -216,7 +216,8 @@ class Segmenter:
             name in self._never
             or (self._german and name.endswith("-ing"))
             or (len(body) == 1 and body.isalpha() and body.islower())  # d. h.; but a capital may end: Plan B.
-            or (not self._spaced and re.fullmatch(r"\d{1,2}", body))  # 1.加强管理; a sentence ends with 。
+            # 1.加强管理 is an item of a list.
+            or (self._language.ends_sentences_with_ideographic_stop and re.fullmatch(r"\d{1,2}", body))
         ):
             return "never"
         if name in self._numbered:

@@ -76,7 +76,7 @@ class Openers:
         return source, target
 
     def _joined(self, side: int, opener: str, text: str) -> str:
-        comma = "," if self._languages[side].spaced else " ，"
+        comma = " ，" if self._languages[side].marks_are_words else ","
         first, space, rest = text.partition(" ")
         small, inside = first[:1].lower() + first[1:], self._inside[side]
         return f"{opener.rstrip(_MARKS)}{comma} {small if inside[small] > inside[first] else first}{space}{rest}"

@@ -22,7 +22,8 @@ from types import MappingProxyType
 
 from stacl.corpora.base import Concatenation, Corpus
 from stacl.support.errors import UserError
-from stacl.text.languages import Language, clean
+from stacl.text.characters import clean
+from stacl.text.languages import Language
 
 LONGEST_WORD = 256  # characters: what has as many is no text, and thousands of pieces
 

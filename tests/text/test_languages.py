@@ -13,8 +13,10 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from stacl.support.errors import UserError
-from stacl.text import languages
-from stacl.text.languages import LONGEST_WORD, clean, language
+from stacl.text import splitters
+from stacl.text.characters import clean
+from stacl.text.languages import language
+from stacl.text.splitters import LONGEST_WORD
 from tests.samples import lines
 
 TEXTS = [
@@ -60,12 +62,12 @@ def live(code: str, chunks: list[str]) -> list[str]:
 )
 def test_codes(written: str, code: str) -> None:
     assert language(written).code == code
-    assert language(written).spaced == (code != "zh")
+    assert language(written).splits_at_spaces == (code != "zh")
 
 
 @pytest.mark.parametrize("rubbish", ["", "germann", "d", "12", "de/en", "klingonisch!", "de--en"])
 def test_rubbish_is_no_language(rubbish: str) -> None:
-    with pytest.raises(UserError, match="no language"):
+    with pytest.raises(UserError, match="not a language"):
         language(rubbish)
 
 
@@ -114,7 +116,7 @@ def test_composition_never_moves_a_character_into_another_class() -> None:
     """Chinese is cut before composition, so a composed character must be of the class it was cut by."""
 
     def kind(character: str) -> str | None:
-        match = languages._RUNS.match(character)
+        match = splitters._RUNS.match(character)
         return match.lastgroup if match else None
 
     for point in range(sys.maxunicode + 1):
@@ -186,7 +188,7 @@ def test_an_overlong_word_comes_in_pieces_without_loss() -> None:
 def test_a_live_stream_without_spaces_holds_little_back() -> None:
     splitter = language("zh").splitter()
     out = "".join(word for _ in range(500) for word in splitter.feed("发展中国家的正则表达式"))
-    assert len(out) >= 500 * 11 - languages._WINDOW_TO
+    assert len(out) >= 500 * 11 - splitters._LARGEST_WINDOW
 
 
 def test_a_splitter_can_be_copied_and_is_new_after_close() -> None:
@@ -199,11 +201,11 @@ def test_a_splitter_can_be_copied_and_is_new_after_close() -> None:
 
 
 def test_a_missing_segmenter_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
-    languages._jieba.cache_clear()
+    splitters._jieba.cache_clear()
     monkeypatch.setitem(sys.modules, "rjieba", None)
     with pytest.raises(UserError, match="pip install"):
         language("zh").split("好")
-    languages._jieba.cache_clear()
+    splitters._jieba.cache_clear()
 
 
 def test_other_languages_need_no_segmenter(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -218,7 +220,7 @@ def test_real_chinese_is_close_to_the_whole_cut() -> None:
     differing, looked_ahead, words = 0, 0, 0
     sample = lines("zhen-large/train.zh", 2000, step=100)
     for line in sample:
-        runs = [match[0] for match in languages._RUNS.finditer(clean(line)) if match["han"]]
+        runs = [match[0] for match in splitters._RUNS.finditer(clean(line)) if match["han"]]
         differing += any(language("zh").split(run) != rjieba.cut(run, False) for run in runs)
         for run in runs:
             splitter, said = language("zh").splitter(), 0
@@ -248,4 +250,4 @@ def test_bleu_of_every_language_can_be_computed(code: str, tokenizer: str) -> No
 
 
 def test_languages_that_nothing_here_cuts_are_known() -> None:
-    assert [code for code in ("de", "ja", "ko", "th", "zh") if language(code).needs_spaces] == ["ja", "th"]
+    assert [code for code in ("de", "ja", "ko", "th", "zh") if language(code).needs_segmented_text] == ["ja", "th"]
