@@ -11,9 +11,11 @@ from typing import TYPE_CHECKING, Any
 from stacl.support.version import __version__
 
 if TYPE_CHECKING:
-    from stacl.api import Translator, load
+    from stacl.api import load
+    from stacl.decoding.options import Decoding
     from stacl.live.sentence import Written
     from stacl.live.session import Session
+    from stacl.live.translator import Translator
     from stacl.metrics import latency, measure
     from stacl.policies.base import Policy, policy
     from stacl.support.errors import UserError
@@ -21,10 +23,11 @@ if TYPE_CHECKING:
 
 # Where each public name lives; nothing is imported before it is asked for.
 _HOMES = {
+    "Decoding": "stacl.decoding.options",
     "Policy": "stacl.policies.base",
     "Session": "stacl.live.session",
     "Trace": "stacl.traces.trace",
-    "Translator": "stacl.api",
+    "Translator": "stacl.live.translator",
     "UserError": "stacl.support.errors",
     "Written": "stacl.live.sentence",
     "latency": "stacl.metrics",
@@ -34,6 +37,7 @@ _HOMES = {
 }
 
 __all__ = [
+    "Decoding",
     "Policy",
     "Session",
     "Trace",

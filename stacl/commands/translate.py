@@ -1,6 +1,6 @@
-"""Translate live: words in as they arrive, words out as soon as the policy allows, never taken back.
+"""Translate live: words in as they arrive, words out as soon as the policy allows, never revised.
 
-A word is taken at its white space, not at the end of the line, and each translated word is written at once. Piped, the
+A word is read at its white space, not at the end of the line, and each translated word is written at once. Piped, the
 output is plain text, one line for each line of the input. On a terminal two lines show the source and, below it, the
 translation with its lag.
 
@@ -31,16 +31,14 @@ from stacl.traces.simulated_speaker import since_first_sound
 from stacl.traces.trace import Trace
 
 if TYPE_CHECKING:
-    from stacl.api import Translator
     from stacl.commands._terminal import PlainView, TerminalView
     from stacl.live.sentence import Written
     from stacl.live.session import Session
-    from stacl.policies.base import Policy
+    from stacl.text.source import SourceText
 
 _SLOWEST = 3600.0
 _BEAM = 5
 _ENDS = [signal.SIGINT, signal.SIGTERM, *([signal.SIGHUP] if hasattr(signal, "SIGHUP") else [])]
-_ADAPTIVE = "confidence:2-6"  # as good as wait-k:5 on dev sets, and less behind (experiments/LOG.md)
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -57,23 +55,29 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--policy",
         metavar="P",
-        help=f"reading policy, e.g. wait-k:3 (default: {_ADAPTIVE} for a model that serves every k, else its own)",
+        help="reading policy, e.g. wait-k:3 (default: confidence:2-6 for a model that serves every k, else its own)",
     )
     parser.add_argument(
         "--beam",
         type=int,
         default=_BEAM,
         metavar="N",
-        help=f"beam for what follows the end of the source, when nobody waits (default {_BEAM}; 1 is greedy)",
+        help=f"beam once the source has ended, which adds no delay (default {_BEAM}; 1 is greedy)",
     )
     parser.add_argument(
-        "--ahead", type=int, default=0, metavar="N", help="also before: let the beam look so many pieces ahead (0)"
+        "--ahead",
+        type=int,
+        default=0,
+        metavar="N",
+        help="beam look-ahead while the source is still open, in pieces (default 0)",
     )
     parser.add_argument(
-        "--pace", type=float, metavar="SECONDS", help="hear one word in so many seconds, as from a speaker"
+        "--pace", type=float, metavar="SECONDS", help="read one word every SECONDS seconds, as from a speaker"
     )
     parser.add_argument("--trace", type=Path, metavar="FILE", help="write words, delays and times as JSON lines")
-    parser.add_argument("--whole-lines", action="store_true", help="a line is one sentence, whatever its punctuation")
+    parser.add_argument(
+        "--whole-lines", action="store_true", help="treat every line as one sentence, whatever its punctuation"
+    )
 
 
 def run(args: argparse.Namespace) -> int:
@@ -84,23 +88,18 @@ def run(args: argparse.Namespace) -> int:
     from stacl import api
     from stacl.commands._keyboard import typed
     from stacl.commands._terminal import PlainView, TerminalView
-    from stacl.decoding.beam import check
+    from stacl.decoding.options import Decoding
     from stacl.policies.base import policy
+    from stacl.text.source import SourceText
 
-    check(args.beam, args.ahead)
-    reading = None if args.policy is None else policy(args.policy)  # a typo is said before anything is loaded
+    decoding = Decoding(beam=args.beam, ahead=args.ahead)
+    chosen = None if args.policy is None else policy(args.policy)  # a typo is reported before anything is loaded
     with contextlib.ExitStack() as stack:
         source = _open(args.file, stack)
         translator = api.load(args.model)
         # It empties the file: not before it is known that there will be something to keep.
         log = None if args.trace is None else _Log(args.trace, stack, args.pace, source)
-        session = translator.stream(
-            reading or _usual(translator),
-            beam=args.beam,
-            ahead=args.ahead,
-            segment=not args.whole_lines,
-            on_trace=log.keep if log else None,
-        )
+        session = translator.stream(chosen, decoding=decoding, on_trace=log.keep if log else None)
         with contextlib.suppress(OSError):  # no file at all, as in tests
             os.set_blocking(sys.stdout.fileno(), True)  # whoever shares a pipe may have made it drop what has no room
         on_terminal = sys.stdout.isatty()
@@ -111,26 +110,14 @@ def run(args: argparse.Namespace) -> int:
             view = PlainView(translator.target_language)
         stop = stack.enter_context(_Stop())
         if on_terminal and source.isatty():
-            chunks = typed(view, translator.source_language.spaced, lambda handle: _wait_for(handle, 1024, stop))
+            by_word = translator.source_language.splits_at_spaces
+            chunks = typed(view, by_word, lambda handle: _wait_for(handle, 1024, stop))
         else:
             chunks = _chunks(source, stop)
         # A line a sentence: one without words is an empty sentence in the log too.
         empty = log.keep if log and args.whole_lines else None
-        return _interpret(session, chunks, view, args.pace, stop, empty)
-
-
-def _usual(translator: Translator) -> Policy | None:
-    """Where none was named: of a model that serves all these lags, what waits only where it must."""
-    from stacl.policies.base import policy, runs_code
-    from stacl.policies.confidence import Confidence
-    from stacl.policies.wait_k import WaitK
-
-    own, adaptive = translator.settings.policy, policy(_ADAPTIVE)
-    trained = None if runs_code(own) else policy(own)
-    assert isinstance(adaptive, Confidence)
-    if not isinstance(trained, WaitK) or trained.c or trained.unit != adaptive.unit:
-        return None
-    return adaptive if trained.k <= adaptive.least and trained.last_k >= adaptive.most else None
+        text = SourceText(translator.source_language, segment=not args.whole_lines)
+        return _interpret(session, text, chunks, view, args.pace, stop, empty)
 
 
 class _Stop:
@@ -176,31 +163,35 @@ class _Stop:
 
 def _interpret(
     session: Session,
+    text: SourceText,
     chunks: Iterator[bytes],
     view: PlainView | TerminalView,
     pace: float | None,
     stop: _Stop,
     on_empty: Callable[[Trace], None] | None,
 ) -> int:
-    """The loop: hear, say. Ctrl-C and the end of the input still say what is due."""
-    from stacl.text.words import LINE_END, WordReader
+    """The loop: read, write. Ctrl-C and the end of the input still write what is due."""
+    from stacl.text.sentences import SENTENCE_END
+    from stacl.text.words import LINE_END
 
-    reader = WordReader(session.translator.source_language)
-    code, in_line, line, strange = 0, False, 1, False
+    reader = text.reader
+    code, in_line, line, warned = 0, False, 1, False
     try:
-        for event in reader.events(chunks):
+        for event in text.lines(chunks):
             stop.check()
+            if event is SENTENCE_END:
+                _write(session.take(event), view)
+                continue
             if event is LINE_END:
-                _say(session.end(), view)
                 view.end()
                 if on_empty and not in_line:
                     on_empty(Trace(0, (), policy=str(session.policy)))
                 in_line, line = False, line + 1
                 continue
-            if reader.broken and "\ufffd" in event and not strange and not sys.stdout.isatty():
-                usual = "latin1" if session.translator.source_language.spaced else "gb18030"
+            if reader.broken and "\ufffd" in event and not warned and not sys.stdout.isatty():
+                usual = session.translator.source_language.fallback_encoding
                 usual = "utf-16" if reader.begins_as_utf16 else usual
-                strange = True  # said once: it goes on, for a live stream may be broken for a moment only
+                warned = True  # once: a live stream may be broken for a moment only
                 print(
                     f"stacl translate: line {line} is not UTF-8, and what cannot be read is lost;"
                     f" convert it first, for example with iconv -f {usual} -t utf-8",
@@ -211,20 +202,22 @@ def _interpret(
                     time.sleep(pace)
             in_line = True
             view.heard(event)
-            _say(session.read(event), view)
+            _write(session.take(event), view)
             view.behind(session.behind)
     except KeyboardInterrupt:
         code = 128 + (stop.wanted or signal.SIGINT)
     if not stop.insists:  # else a step may be half-done, from which nothing can go on
-        _say(session.close(), view)
+        for item in text.stop():
+            _write(session.take(item), view)
     if in_line:
         view.end()
     return code
 
 
-def _say(words: list[Written], view: PlainView | TerminalView) -> None:
+def _write(words: Iterator[Written | None], view: PlainView | TerminalView) -> None:
     for word in words:
-        view.said(word.text)
+        if word:
+            view.said(word.text)
 
 
 def _open(name: str, stack: contextlib.ExitStack) -> IO[bytes]:

@@ -8,14 +8,16 @@ from dataclasses import dataclass
 import numpy as np
 
 from stacl.decoding.beam import finish, next_pieces
-from stacl.decoding.engine import Engine
-from stacl.decoding.rules import Hypothesis, Rules, Start
+from stacl.decoding.engine import Engine, State
+from stacl.decoding.hypothesis import Hypothesis, PrefixState
+from stacl.decoding.rules import Rules
 from stacl.policies.base import Action
+from stacl.support.stepwise import run
 from stacl.text.subwords import BEGIN, END, PAD, units_of
 
-# Sentences that have ended are carried along until so few are left: to copy the others' states costs more than to
-# compute a few rows in vain.
-WORTH_CARRYING = 0.8
+# Sentences that have ended stay in the batch until so few are left: copying the states of the others costs more than
+# computing a few unused rows.
+COMPACT_BELOW = 0.8
 
 
 @dataclass(frozen=True)
@@ -42,13 +44,13 @@ class Sources:
         return int(np.searchsorted(self.units[row], read, side="right"))
 
 
-def decode(engine: Engine, sources: Sources, rules: Rules, beam: int = 1, ahead: int = 0) -> list[Hypothesis]:
+def decode(engine: Engine[State], sources: Sources, rules: Rules) -> list[Hypothesis]:
     """Translations of several sentences, decoded together.
 
-    Greedy while the source goes on, or looking `ahead` with the beam; with `beam` above 1, the rest by beam search once
-    the end of the source is read.
+    Greedy, or with a look-ahead, while the source is open; with a beam, the rest by beam search once the end of the
+    source is read.
     """
-    unit = rules.policy.unit
+    unit, decoding = rules.policy.unit, rules.decoding
     rows = len(sources.lengths)
     found = [Hypothesis() for _ in range(rows)]
     read = [0] * rows  # units of each row, the end counted
@@ -58,48 +60,48 @@ def decode(engine: Engine, sources: Sources, rules: Rules, beam: int = 1, ahead:
     while len(carried):
         open_ = np.array([not found[row].ended for row in carried])
         for row in carried[open_]:
-            if found[row].between(unit):
-                read[row] = _listen(rules, read[row], found[row].units, sources.lengths[row])
-        heard_all = open_ & np.array([read[row] > sources.lengths[row] for row in carried])
+            if found[row].between_units(unit):
+                read[row] = _read_on(rules, read[row], found[row].units, sources.lengths[row])
+        read_all = open_ & np.array([read[row] > sources.lengths[row] for row in carried])
         visible = np.array([sources.visible(int(row), read[row]) for row in carried])
-        at_end = beam > 1 and heard_all.any()  # then these first: they are finished in one go
-        working = (heard_all if at_end else open_).nonzero()[0]
-        starts = [
-            Start(
+        at_end = decoding.beam > 1 and read_all.any()  # then these first: they are finished in one go
+        working = (read_all if at_end else open_).nonzero()[0]
+        prefixes = [
+            PrefixState(
                 found[row],
                 int(previous[i]),
                 read[row],
                 sources.pieces[row, : visible[i]],
-                source_ended=bool(heard_all[i]),
+                source_ended=bool(read_all[i]),
             )
             for i, row in zip(working, carried[working], strict=True)
         ]
         if at_end:
-            best = finish(engine, engine.select(state, working), starts, rules, beam)
+            best = run(finish(engine, engine.select(state, working), prefixes, rules))
             for row, hypothesis in zip(carried[working], best, strict=True):
                 found[row] = hypothesis
         else:
             after, logits = engine.write(state, previous, visible)
             logits = logits[working]
-            unsure = [rules.hesitates(*asked) for asked in zip(logits, starts, strict=True)]
-            if any(unsure):  # they listen on, and all are asked again: nothing was written
-                for row in carried[working[unsure]]:
+            reading = [rules.prefers_reading(*asked) for asked in zip(logits, prefixes, strict=True)]
+            if any(reading):  # they read one more unit, and the step is computed again: nothing was written
+                for row in carried[working[reading]]:
                     read[row] += 1
                 continue
             state = after
-            branches = engine.select(state, working) if ahead else None
-            pieces = next_pieces(engine, branches, logits, starts, rules, beam, ahead)
+            branches = engine.select(state, working) if decoding.ahead else state
+            pieces = next_pieces(engine, branches, logits, prefixes, rules)
             for i, piece in zip(working, pieces, strict=True):
                 previous[i] = piece
                 found[carried[i]].add(piece, read[carried[i]], rules.ends_word, unit)
         kept = np.array([i for i, row in enumerate(carried) if not found[row].ended], dtype=np.int64)
-        if len(kept) <= WORTH_CARRYING * len(carried):
+        if len(kept) <= COMPACT_BELOW * len(carried):
             carried, previous = carried[kept], previous[kept]
-            state = engine.select(state, kept) if len(kept) else None
+            state = engine.select(state, kept) if len(kept) else state
     return found
 
 
-def _listen(rules: Rules, read: int, written: int, length: int) -> int:
+def _read_on(rules: Rules, read: int, written: int, length: int) -> int:
     """Units read, the end counted, when the policy next writes, in a source that is all there."""
     while rules.action(read, written, read > length) is Action.READ:
         read += 1

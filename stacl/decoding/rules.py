@@ -1,65 +1,24 @@
-"""What is written of a sentence, and what may be written next.
+"""What may be written next.
 
-`Rules` is the one place that says when to read and which pieces are allowed; the live session, the batched decoding
-and the beam all ask it, so they write the same words.
+`Rules` is the one place that says when to read and which pieces are allowed; the live session, batched decoding and
+the beam all ask it, so they write the same words.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Sequence
 
 import numpy as np
 
-from stacl.decoding.constraints.numbers import Numbers
-from stacl.decoding.constraints.repetition import would_repeat
+from stacl.decoding.constraints.base import Constraint
+from stacl.decoding.hypothesis import Hypothesis, PrefixState
+from stacl.decoding.options import GREEDY, Decoding
 from stacl.policies.base import Action, Policy, View
 from stacl.text.subwords import BEGIN, END, PAD, UNKNOWN
 
-LONGEST_WORD = 32  # pieces; a word that has not ended by then must end: no listener waits for an endless word
-_UNHEARD_UNITS = 200  # written at most under a policy that never listens
+LONGEST_WORD = 32  # pieces; a word that has not ended by then must end: a listener cannot wait for an endless word
+_UNITS_WITHOUT_SOURCE = 200  # written at most under a policy that never reads
 _NEVER_WRITTEN = [PAD, UNKNOWN, BEGIN]
-
-
-@dataclass
-class Hypothesis:
-    """What was written of one sentence so far."""
-
-    pieces: list[int] = field(default_factory=list)
-    reads: list[int] = field(default_factory=list)  # for each piece, the units read when it was decided
-    units: int = 0  # finished units
-    in_word: int = 0  # pieces of the word that is not finished yet
-    ended: bool = False
-
-    def add(self, piece: int, read: int, ends_word: np.ndarray, unit: str) -> bool:
-        """Append a piece; True if it finished a word. The end symbol finishes a word that was not."""
-        if piece == END:
-            self.ended = True
-            return self.in_word > 0
-        self.pieces.append(piece)
-        self.reads.append(read)
-        word_ended = bool(ends_word[piece])
-        self.in_word = 0 if word_ended else self.in_word + 1
-        self.units += 1 if unit == "piece" else int(word_ended)
-        return word_ended
-
-    def copy(self) -> Hypothesis:
-        return replace(self, pieces=self.pieces.copy(), reads=self.reads.copy())
-
-    def between(self, unit: str) -> bool:
-        """Only here a policy decides; in word units all pieces of a word are written with the same view."""
-        return unit == "piece" or self.in_word == 0
-
-
-@dataclass(frozen=True)
-class Start:
-    """How far one sentence is, where its next piece is decided."""
-
-    committed: Hypothesis
-    previous: int  # the piece to feed first
-    read: int  # units read, the end counted
-    heard: Sequence[int] | np.ndarray  # source pieces, the end among them if it was read
-    source_ended: bool
 
 
 class Rules:
@@ -73,21 +32,20 @@ class Rules:
         self,
         target_ends: np.ndarray,
         policy: Policy,
-        early_end: bool = False,
-        numbers: Numbers | None = None,
-        heard_words: Callable[[Sequence[int]], list[str]] | None = None,
+        decoding: Decoding = GREEDY,
+        constraints: Sequence[Constraint] = (),
     ) -> None:
         self.ends_word = target_ends
         self.policy = policy
-        self._numbers = numbers
-        self._heard_words = heard_words
-        self.end_is_free = early_end or not policy.reads_all
+        self.decoding = decoding
+        self._constraints = constraints
+        self.end_is_free = decoding.early_end or not policy.reads_all
         # Target units that are enough where nothing tells how long the source is.
-        self._enough = 20 if policy.reads_all else _UNHEARD_UNITS
+        self._enough = 20 if policy.reads_all else _UNITS_WITHOUT_SOURCE
 
     def action(self, read: int, written: int, source_ended: bool, confidence: float | None = None) -> Action:
-        """What the policy decides, but a policy that would talk for ever without listening is made to listen, and none
-        listens after the end.
+        """What the policy decides. A policy that would write for ever without reading is made to read, and none reads
+        after the end.
         """
         if source_ended:
             return Action.WRITE
@@ -95,44 +53,35 @@ class Rules:
             return Action.READ
         return self.policy.decided(View(read, written, source_ended, confidence))
 
-    def hesitates(self, logits: np.ndarray, start: Start) -> bool:
-        """Whether the policy, told how sure the model is of its next piece [V], would rather listen on.
+    def prefers_reading(self, logits: np.ndarray, state: PrefixState) -> bool:
+        """Whether the policy, given the confidence of the model in its next piece [V], reads on instead of writing.
 
-        The end counts as something to say that may not be said yet: who has nothing to add is not sure of anything.
+        END keeps its probability mass while it is masked: a model that wants to end is not confident of anything else.
         """
-        written = start.committed
-        if not self.policy.weighs or start.source_ended or not written.between(self.policy.unit):
+        written = state.committed
+        if not self.policy.weighs or state.source_ended or not written.between_units(self.policy.unit):
             return False
         allowed = logits.astype(np.float64)
-        likeliest = allowed.max()
-        all_of_them = likeliest + np.log(np.exp(allowed - likeliest).sum())
-        self.restrict(allowed, written, start.read, start.source_ended, start.heard)
-        confidence = float(np.exp(allowed.max() - all_of_them))
-        return self.action(start.read, written.units, start.source_ended, confidence) is Action.READ
+        highest = allowed.max()
+        log_total = highest + np.log(np.exp(allowed - highest).sum())
+        self.restrict(allowed, written, state)
+        confidence = float(np.exp(allowed.max() - log_total))
+        return self.action(state.read, written.units, state.source_ended, confidence) is Action.READ
 
-    def restrict(
-        self,
-        logits: np.ndarray,
-        hypothesis: Hypothesis,
-        read: int,
-        source_ended: bool,
-        heard: Sequence[int] | np.ndarray,
-    ) -> None:
+    def restrict(self, logits: np.ndarray, hypothesis: Hypothesis, state: PrefixState) -> None:
         """Set what is not allowed in one row of logits [V] to minus infinity.
 
-        `read` counts units, the end too; `heard` are the source pieces in them.
+        `hypothesis` is what `state` has committed, or a branch that continues it.
         """
         logits[_NEVER_WRITTEN] = -np.inf
-        may_end = source_ended or self.end_is_free
-        if not may_end or not (hypothesis.pieces or self.end_is_free):  # words came in: something is said of them
+        may_end = state.source_ended or self.end_is_free
+        if not may_end or not (hypothesis.pieces or self.end_is_free):  # a source with words has some translation
             logits[END] = -np.inf
         if hypothesis.in_word >= LONGEST_WORD:
             logits[~self.ends_word] = -np.inf
-        elif may_end and hypothesis.units >= 2 * read + self._enough:  # a loop stops here
+        elif may_end and hypothesis.units >= 2 * state.read + self._enough:  # ends a loop
             logits[:] = -np.inf
             logits[END] = 0.0
         else:
-            if hypothesis.in_word == 0:
-                logits[would_repeat(hypothesis.pieces, self.ends_word, heard, self._heard_words)] = -np.inf
-            if self._numbers:
-                self._numbers.restrict(logits, hypothesis.pieces, heard)
+            for constraint in self._constraints:
+                constraint.forbid(logits, hypothesis, state.source)

@@ -1,4 +1,4 @@
-"""Keys and values of B half-translated sentences: arrays with room to grow, bound once to fast.py's graphs.
+"""Keys and values of B half-translated sentences: arrays with room to grow, bound once to engines/onnx.py's graphs.
 
 States that went on from one another share buffers: a state knows how many places are its own, and the places
 behind them are free as long as nobody has gone on from it. Who comes second gets a copy: states are values.

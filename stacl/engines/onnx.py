@@ -1,8 +1,8 @@
 """The engine for live use: an exported Transformer in ONNX Runtime, int8 weights, no torch.
 
-Two graphs that `export.py` makes: `read` takes n source pieces through the encoder to the keys and values
+Two graphs that export/ makes: `read` takes n source pieces through the encoder to the keys and values
 that the decoder looks at, `write` takes one target piece to logits. Keys and values stay where they are:
-attention appends to them in place (`buffers.py`), so a step copies nothing that grows.
+attention appends to them in place (kv_cache.py), so a step copies nothing that grows.
 
 Chosen by measurement, ms a decoder step of benchmarks/live.py's size on a busy machine: this 0.45, its
 float32 form 0.9, int8 with separate operators for attention 0.7, numpy with BLAS 2.0 to 2.6, torch 3.5.
@@ -10,9 +10,7 @@ float32 form 0.9, int8 with separate operators for attention 0.7, numpy with BLA
 
 from __future__ import annotations
 
-import json
 import math
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -20,16 +18,12 @@ import numpy as np
 
 from stacl.engines.kv_cache import HIDDEN, Buffers, Sizes
 from stacl.support.errors import UserError
-from stacl.support.files import checksum
 
-FORMAT = 1
-FOLDER = "fast"  # of an exported model, beside config.toml and vocabulary/
-MANIFEST, READ, WRITE, WEIGHTS = "manifest.json", "read.onnx", "write.onnx", "weights.bin"
+READ, WRITE, WEIGHTS = "read.onnx", "write.onnx", "weights.bin"
 _SOME_PIECE = 4  # any that every vocabulary has, to try an engine with
-_VOCABULARY = "vocabulary/"  # which lies beside the folder
 
 
-class FastState(NamedTuple):
+class OnnxState(NamedTuple):
     """How far B sentences are; places of the buffers beyond that belong to others.
 
     A tuple, and little done in Python: after every run of a model the processor's caches are full of weights,
@@ -47,12 +41,11 @@ class FastState(NamedTuple):
         return self.source.shape[1]
 
 
-class FastEngine:
-    """An exported model behind the contract of engine.py."""
+class OnnxEngine:
+    """An exported model behind the contract of decoding/engine.py."""
 
-    def __init__(self, sizes: Sizes, read: Any, write: Any, fingerprint: str = "") -> None:
+    def __init__(self, sizes: Sizes, read: Any, write: Any) -> None:
         self.sizes = sizes
-        self.fingerprint = fingerprint  # the checksum of the weights, for those who keep results
         self._read, self._write = read, write
         self._prefix = sizes.encoder == "prefix"
         self._positions = positions(512, sizes.width)
@@ -60,10 +53,9 @@ class FastEngine:
         self._paired = sizes.precision == "int8" and self._rounds_one_row_otherwise()
 
     @classmethod
-    def load(cls, folder: Path, threads: int = 1) -> FastEngine:
-        """From the folder that `export` wrote; the checksums of graphs, weights and vocabulary are verified."""
+    def load(cls, folder: Path, sizes: Sizes, threads: int = 1) -> OnnxEngine:
+        """The graphs of a folder that was exported and verified."""
         runtime = _runtime()
-        sizes, fingerprint = verified(folder)
         options = runtime.SessionOptions()
         options.intra_op_num_threads = threads
         options.inter_op_num_threads = 1
@@ -72,12 +64,12 @@ class FastEngine:
             runtime.InferenceSession(folder / name, options, providers=["CPUExecutionProvider"])
             for name in (READ, WRITE)
         )
-        return cls(sizes, read, write, fingerprint)
+        return cls(sizes, read, write)
 
-    def start(self, size: int = 1) -> FastState:
+    def start(self, size: int = 1) -> OnnxState:
         buffers = Buffers(self.sizes, self._read, self._write, size, paired=self._paired)
         encoded = np.zeros(size, dtype=np.int64) if self._prefix else None
-        return FastState(buffers, np.zeros((size, 0), dtype=np.int64), 0, 0, encoded)
+        return OnnxState(buffers, np.zeros((size, 0), dtype=np.int64), 0, 0, encoded)
 
     def _rounds_one_row_otherwise(self) -> bool:
         """Whether a sentence by itself gets other logits than beside another, as on processors with AVX-512: a live
@@ -90,23 +82,23 @@ class FastEngine:
 
         return not np.array_equal(logits(1), logits(2))
 
-    def read(self, state: FastState, pieces: np.ndarray) -> FastState:
+    def read(self, state: OnnxState, pieces: np.ndarray) -> OnnxState:
         state = state._replace(source=np.concatenate((state.source, pieces), axis=1))
         # Causal: at once, while the speaker goes on, so that the first word does not wait for all that came before it.
         return state if self._prefix else self._caught_up(state)
 
     def write(
-        self, state: FastState, previous: np.ndarray, visible: np.ndarray | None = None
-    ) -> tuple[FastState, np.ndarray]:
+        self, state: OnnxState, previous: np.ndarray, visible: np.ndarray | None = None
+    ) -> tuple[OnnxState, np.ndarray]:
         if self._prefix:
             state = self._refreshed(state, visible)
         written = state.written
         buffers = state.buffers.with_room(state.filled, written, target=1)
         buffers.show(state.heard if visible is None else np.asarray(visible))
         logits = buffers.decode(previous, self._position(written, written + 1), written)
-        return FastState(buffers, state.source, state.filled, written + 1, state.encoded), logits
+        return OnnxState(buffers, state.source, state.filled, written + 1, state.encoded), logits
 
-    def _caught_up(self, state: FastState) -> FastState:
+    def _caught_up(self, state: OnnxState) -> OnnxState:
         """Causal: take what was read and is not encoded yet into the caches."""
         heard, before, buffers = state.heard, state.filled, state.buffers
         while before < heard:
@@ -116,9 +108,9 @@ class FastEngine:
             buffers = buffers.with_room(before, state.written, source=1)
             buffers.encode(state.source[:, before:after], self._position(before, after), before)
             before = after
-        return FastState(buffers, state.source, heard, state.written)
+        return OnnxState(buffers, state.source, heard, state.written)
 
-    def _refreshed(self, state: FastState, visible: np.ndarray | None) -> FastState:
+    def _refreshed(self, state: OnnxState, visible: np.ndarray | None) -> OnnxState:
         """Prefix: encode again the rows whose prefix has grown since their memory was made."""
         shown = np.full(len(state.source), state.heard) if visible is None else np.asarray(visible)
         assert state.encoded is not None
@@ -136,13 +128,13 @@ class FastEngine:
         filled = max(state.filled, longest)
         buffers = state.buffers.copied(state.filled, state.written, source=filled - state.filled)
         buffers.memory[:, stale, :, :longest] = memory
-        return FastState(buffers, state.source, filled, state.written, shown)
+        return OnnxState(buffers, state.source, filled, state.written, shown)
 
-    def select(self, state: FastState, rows: np.ndarray) -> FastState:
+    def select(self, state: OnnxState, rows: np.ndarray) -> OnnxState:
         chosen = np.asarray(rows)
         buffers = state.buffers.copied(state.filled, state.written, rows=chosen)
         encoded = None if state.encoded is None else state.encoded[chosen]
-        return FastState(buffers, state.source[chosen], state.filled, state.written, encoded)
+        return OnnxState(buffers, state.source[chosen], state.filled, state.written, encoded)
 
     def _position(self, start: int, end: int) -> np.ndarray:
         if end > len(self._positions):
@@ -158,34 +150,6 @@ def positions(count: int, width: int) -> np.ndarray:
     table = np.zeros((count, width), dtype=np.float32)
     table[:, : 2 * half] = np.concatenate((np.sin(angles), np.cos(angles)), axis=1)
     return table
-
-
-def write_manifest(folder: Path, sizes: Sizes, facts: dict[str, Any], vocabulary: Path | None = None) -> None:
-    """What the files of the folder are, with their checksums, and those of the vocabulary that belongs to them."""
-    sums = {name: checksum(folder / name) for name in (READ, WRITE, WEIGHTS)}
-    if vocabulary is not None:
-        sums |= {f"{_VOCABULARY}{file.name}": checksum(file) for file in sorted(vocabulary.glob("*.model"))}
-    content = {"format": FORMAT, "sizes": asdict(sizes), "checksums": sums, "facts": facts}
-    (folder / MANIFEST).write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")
-
-
-def verified(folder: Path) -> tuple[Sizes, str]:
-    """The sizes and the checksum of the weights, once every file has proved to be what was exported."""
-    if not (folder / MANIFEST).is_file():
-        raise UserError(f"no exported model in {folder}: {MANIFEST} is expected, which stacl.export.onnx writes")
-    try:
-        content = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))
-        version = content["format"]
-        if version != FORMAT:
-            raise UserError(f"{folder} was exported by another version of stacl (format {version}, not {FORMAT})")
-        sizes, sums = Sizes(**content["sizes"]), dict(content["checksums"])
-    except (OSError, ValueError, KeyError, TypeError) as error:
-        raise UserError(f"{folder} is damaged, or is no exported model of stacl: {error}") from None
-    beside = {name: folder.parent / name for name in sums if name.startswith(_VOCABULARY)}
-    for name, file in ({name: folder / name for name in (READ, WRITE, WEIGHTS)} | beside).items():
-        if not file.is_file() or checksum(file) != sums.get(name):
-            raise UserError(f"{file} is damaged: it is not the file that was exported; export it again")
-    return sizes, str(sums[WEIGHTS])
 
 
 def _runtime() -> Any:

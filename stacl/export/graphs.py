@@ -1,4 +1,4 @@
-"""The ONNX graphs of an exported Transformer, built from its weights; fast.py runs them.
+"""The ONNX graphs of an exported Transformer, built from its weights; engines/onnx.py runs them.
 
 Weights lie in one file that both graphs point into, so what they share (the embedding, which is also the
 output projection) is stored once. int8 is `MatMulNBits` over blocks of inputs with a scale each: its sums

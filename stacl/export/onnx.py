@@ -1,6 +1,7 @@
-"""From a trained model to the files of the fast engine, which needs no torch (fast.py).
+"""From a trained model to the files of the ONNX engine, which needs no torch (engines/onnx.py).
 
-config.toml, vocabulary/       as in the run folder
+manifest.json, vocabulary/     what inference needs, as in the run folder
+config.toml                    how it was trained
 fast/manifest.json             sizes and checksums
 fast/read.onnx, write.onnx     the graphs
 fast/weights.bin               the weights of both, int8 or float32
@@ -14,12 +15,14 @@ import shutil
 from pathlib import Path
 from typing import Any
 
-from stacl import api, config
-from stacl.decoding.engine import TorchEngine
+from stacl import config
 from stacl.engines.kv_cache import Sizes
-from stacl.engines.onnx import FOLDER, READ, WRITE, write_manifest
+from stacl.engines.onnx import READ, WRITE
+from stacl.engines.torch import TorchEngine
 from stacl.models.base import Model
 from stacl.models.transformer import Transformer
+from stacl.runs.exported import write_manifest
+from stacl.runs.folder import RunFolder
 from stacl.support.errors import UserError
 from stacl.support.files import write_atomically
 
@@ -29,17 +32,21 @@ _HEAD = 8
 
 def export(run: Path, out: Path, precision: str = "int8") -> Path:
     """Make `out` a folder that `stacl.load` opens without torch; `out` may be the run folder itself."""
-    if not (run / "model.safetensors").is_file():
+    trained = RunFolder(run)
+    if not trained.weights.is_file():
         raise UserError(f"{run} holds no trained weights; name a folder that `stacl train` made")
-    translator = api.load(run, "torch")
-    assert isinstance(translator.engine, TorchEngine)
-    model, facts = translator.engine.model, {"weights": translator.fingerprint}
+    manifest = trained.manifest()
+    engine, fingerprint = trained.engine("torch", manifest, *trained.vocabularies(manifest.shared_vocabulary))
+    assert isinstance(engine, TorchEngine)
+    model, facts = engine.model, {"weights": fingerprint}
 
     def write(folder: Path) -> None:
-        export_model(model, folder / FOLDER, precision, facts, run / "vocabulary")
+        made = RunFolder(folder)
+        export_model(model, made.exported, precision, facts, trained.vocabulary)
+        manifest.save(made.manifest_file)
         if folder.resolve() != run.resolve():
-            config.save(_without_folders(translator.settings), folder / "config.toml")
-            write_atomically(folder / "vocabulary", lambda partial: _copy(run / "vocabulary", partial))
+            config.save(_without_folders(trained.settings()), made.config)
+            write_atomically(made.vocabulary, lambda partial: _copy(trained.vocabulary, partial))
 
     if out.exists():
         write(out)

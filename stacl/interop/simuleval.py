@@ -17,7 +17,7 @@ import sys
 from typing import Any
 
 from stacl import api
-from stacl.decoding.beam import check
+from stacl.decoding.options import Decoding
 from stacl.live.sentence import Written
 from stacl.live.session import Session
 from stacl.policies.base import policy
@@ -53,10 +53,9 @@ class StaclAgent(TextToTextAgent):
     def __init__(self, args: argparse.Namespace) -> None:
         if _missing:
             raise UserError(f"SimulEval is not installed ({_missing}); its agent needs simuleval 1.1.4")
-        check(args.beam, args.ahead)
+        self.decoding = Decoding(beam=args.beam, ahead=args.ahead)
         self.translator = api.load(args.model)
-        self.reading = policy(args.policy).settled() if args.policy else self.translator.policy
-        self.decoding = {"beam": args.beam, "ahead": args.ahead}
+        self.reading_policy = policy(args.policy).settled() if args.policy else self.translator.policy
         super().__init__(args)
 
     @staticmethod
@@ -64,8 +63,14 @@ class StaclAgent(TextToTextAgent):
         add = parser.add_argument
         add("--model", required=True, metavar="RUN", help="a run folder that `stacl train` made")
         add("--policy", metavar="P", help="reading policy, e.g. wait-k:3 (default: the model's own)")
-        add("--beam", type=int, default=1, metavar="N", help="beam for what follows the end of the source")
-        add("--ahead", type=int, default=0, metavar="N", help="also before: let the beam look so many pieces ahead (0)")
+        add("--beam", type=int, default=1, metavar="N", help="beam once the source has ended (default 1: greedy)")
+        add(
+            "--ahead",
+            type=int,
+            default=0,
+            metavar="N",
+            help="beam look-ahead while the source is open, in pieces (default 0)",
+        )
 
     @classmethod
     def from_args(cls, args: argparse.Namespace) -> StaclAgent:
@@ -83,7 +88,7 @@ class StaclAgent(TextToTextAgent):
         """All that may be said after what came since the last call. In a pipeline the states are given."""
         states = states or self.states
         if states.session is None:
-            states.session = self.translator.stream(self.reading, **self.decoding)
+            states.session = self.translator.stream(self.reading_policy, decoding=self.decoding)
         said: list[Written] = []
         for word in states.source[states.heard :]:
             said += states.session.feed(word + " ")

@@ -17,7 +17,7 @@ import numpy as np
 from stacl.text.subwords import BEGIN, END
 
 if TYPE_CHECKING:
-    from stacl.api import Translator
+    from stacl.live.translator import Translator
 
 CLEAR_GAIN = 0.7  # nats: the source word at least doubles the target word's probability
 

@@ -26,8 +26,8 @@ from safetensors import SafetensorError, safe_open
 from safetensors.torch import load_file, save_file
 from torch import Tensor
 
-from stacl.support.files import checksum, remove, write_atomically
 from stacl.support.errors import UserError
+from stacl.support.files import checksum, remove, write_atomically
 
 FORMAT = 1
 KEPT_CHECKPOINTS = 2  # the newest, and one before it in case the newest is damaged by the disk

@@ -1,7 +1,7 @@
-"""From the files of the fast engine back to weights that training can go on from: what graphs.py did, undone.
+"""From an exported model back to weights that training can go on from: the inverse of export/graphs.py.
 
-So a shipped model is a beginning too (`model.start = "de-en"`). Of a float32 export the weights come back but for a
-rounding; of an int8 one each comes back within half a step of its block, which a few updates mend.
+So a shipped model can be a warm start (`model.start = "de-en"`). The weights of a float32 export come back up to
+rounding; each weight of an int8 export comes back within half a step of its block, which a few updates correct.
 """
 
 from __future__ import annotations
@@ -13,35 +13,35 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from stacl.runs import checkpoint
-from stacl.engines import onnx as engine
 from stacl.engines.kv_cache import Sizes
+from stacl.engines.onnx import READ, WRITE
+from stacl.runs import checkpoint, exported
+from stacl.runs.folder import RunFolder
 from stacl.support.errors import UserError
 
 _QUERIES = ("in_proj", "query_proj")  # whose first D rows were divided by sqrt(d)
 
 
-def trained_tensors(folder: Path) -> dict[str, Tensor]:
+def trained_tensors(run: RunFolder) -> dict[str, Tensor]:
     """The weights of a run folder or, where it has none, those that were exported into it."""
-    weights, exported = folder / "model.safetensors", folder / engine.FOLDER
-    if weights.exists() or not exported.is_dir():
-        return checkpoint.load_model(weights)[0]
-    sizes, _ = engine.verified(exported)
-    return {name: torch.from_numpy(array) for name, array in _undone(_stored(exported), sizes).items()}
+    if run.weights.exists() or not run.exported.is_dir():
+        return checkpoint.load_model(run.weights)[0]
+    sizes, _ = exported.verified(run.exported)
+    return {name: torch.from_numpy(array) for name, array in _dequantized_weights(_stored(run.exported), sizes).items()}
 
 
-def _stored(exported: Path) -> dict[str, np.ndarray]:
+def _stored(folder: Path) -> dict[str, np.ndarray]:
     """The arrays of both graphs, as they are stored."""
     try:
         import onnx
         from onnx import numpy_helper
     except ImportError:
-        raise UserError(f"{exported.parent} is exported: to begin with it, install stacl[export]") from None
-    graphs = [onnx.load(exported / name).graph for name in (engine.READ, engine.WRITE)]
+        raise UserError(f"{folder.parent} is an exported model: a warm start from it needs stacl[export]") from None
+    graphs = [onnx.load(folder / name).graph for name in (READ, WRITE)]
     return {each.name: numpy_helper.to_array(each) for graph in graphs for each in graph.initializer}
 
 
-def _undone(stored: dict[str, np.ndarray], sizes: Sizes) -> dict[str, np.ndarray]:
+def _dequantized_weights(stored: dict[str, np.ndarray], sizes: Sizes) -> dict[str, np.ndarray]:
     """The names and values of the model's own weights."""
     found = {}
     for name, array in stored.items():

@@ -11,10 +11,11 @@ from __future__ import annotations
 import copy
 import re
 import unicodedata
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections import deque
 
-from stacl.text.languages import Language, is_han
+from stacl.text.characters import is_han
+from stacl.text.languages import Language
 from stacl.text.markup import without_tags
 from stacl.text.sentences import has_text
 from stacl.text.subwords import Subwords
@@ -36,21 +37,33 @@ _PICTURES = ("So", "Sk", "Cf", "Mn", "Me")  # and what joins and colours them
 _BULLETS = "•‣·◦⁃*-–—"
 
 
-class Heard:
-    """The words of a sentence as they come. Live and batched decoding ask the same questions, and say the same."""
+class SourceSentence:
+    """The words of a source sentence as they arrive: which pieces the model gets, and what is copied to the output.
+
+    Live and batched decoding use the same object, so they write the same words with the same delays.
+    """
 
     def __init__(self, vocabulary: Subwords, language: Language) -> None:
         self._vocabulary, self._language = vocabulary, language
         self.words: list[str] = []
+        self.pieces: list[int] = []  # of the words that the model gets
+        self._piece_ends: list[int] = []  # how many of them there are up to the end of each such word
         self._given: list[int] = []  # numbers, from 1, of the words that the model gets
         self._first = 0  # the number of the first of them that has a letter or digit
         self._shouted = False  # the word before was in capitals
         self._letter = False  # it was a single one, which may be just a word: A, I
         self._tag = ""  # has begun and goes on in the next word
-        self._copies: deque[tuple[int, str]] = deque()  # numbers and words that are said as they are, and were not yet
+        self._copies: deque[tuple[int, str]] = deque()  # numbers and words that are copied, and were not yet
 
     def add(self, word: str) -> str:
-        """Hear one more; what the model gets of it, which may be nothing."""
+        """Take one more word; what the model gets of it, which may be nothing."""
+        given = self._given_of(word)
+        if given:
+            self.pieces += self._vocabulary.encode_word(given)
+            self._piece_ends.append(len(self.pieces))
+        return given
+
+    def _given_of(self, word: str) -> str:
         self.words.append(word)
         number = len(self.words)
         word, self._tag = without_tags(word, self._tag)
@@ -64,24 +77,27 @@ class Heard:
             return word
         self._first = self._first or number
         bare = "".join(character for character in word if not self._is_picture(character))
-        if bare != word:  # written without a space, as in Danke😀, and said after it
+        if bare != word:  # written without a space, as in Danke😀, and copied behind it
             self._copies.append((number + 1, "".join(filter(self._is_picture, word))))
-        return self._calm(bare)
+        return self._normalised_case(bare)
 
     @property
     def translatable(self) -> bool:
-        """Whether there is something to ask the model about: until then nothing is said."""
+        """Whether there is something for the model to translate: until then nothing is written."""
         return self._first > 0
 
-    def delay(self, given: int, ended: bool) -> int:
-        """How many words had been heard when the model had read so many of those that it gets, or the end."""
-        if ended:
-            return len(self.words)
-        read = self._given[given - 1] if given else 0
-        return max(read, self._first) if self._first > 1 else read
+    def delay(self, read: int, unit: str) -> int:
+        """How many words had arrived when the model had read `read` units, the end counted as one."""
+        if read > (len(self.pieces) if unit == "piece" else len(self._given)):
+            return len(self.words)  # the end was read
+        given = read
+        if unit == "piece" and read:  # a word of which one piece was read has been seen
+            given = min(bisect_left(self._piece_ends, read) + 1, len(self._piece_ends))
+        last = self._given[given - 1] if given else 0
+        return max(last, self._first) if self._first > 1 else last
 
-    def due(self, delay: int, number: int) -> list[str]:
-        """What is said as it was heard before target word `number` of this delay: what came no later, in either.
+    def copies_before(self, delay: int, number: int) -> list[str]:
+        """What is copied before target word `number` of this delay: what came no later, in either.
 
         A smiley behind the last word stays behind it, however many words the translation has: it waits for the end, or
         for a later word that the model gets.
@@ -95,21 +111,22 @@ class Heard:
             found.append(self._copies.popleft()[1])
         return found
 
-    def rest(self, last: str) -> list[str]:
-        """What is said as it was heard at the end: what was not said yet, or everything if nothing was translated.
+    def copies_at_end(self, last: str) -> list[str]:
+        """What is copied at the end: what was not copied yet, or everything if nothing was translated.
 
-        Where the sentence has been ended by the `last` word said, an address does not end it once more.
+        Where the `last` word written has ended the sentence, an address does not end it once more.
         """
         found = [word.rstrip(_MARKS) or word if last.endswith(_ENDS) else word for _, word in self._copies]
         self._copies.clear()
         if self.translatable or not self.words:
             return found
         # Without spaces marks are words of their own, but written together.
-        return self.words if self._language.spaced else ["".join(self.words)]
+        return ["".join(self.words)] if self._language.marks_are_words else self.words
 
-    def copy(self) -> Heard:
+    def copy(self) -> SourceSentence:
         twin = copy.copy(self)
-        twin.words, twin._given, twin._copies = self.words.copy(), self._given.copy(), self._copies.copy()
+        for name in ("words", "pieces", "_piece_ends", "_given", "_copies"):
+            setattr(twin, name, copy.copy(getattr(self, name)))
         return twin
 
     def _is_copied(self, word: str) -> bool:
@@ -121,11 +138,11 @@ class Heard:
 
     def _is_foreign(self, character: str) -> bool:
         """A letter that the vocabulary has not; of Chinese it has not all, and the model has learnt to do without."""
-        if character.isascii() or not character.isalpha() or (not self._language.spaced and is_han(character)):
+        if character.isascii() or not character.isalpha() or (self._language.writes_han and is_han(character)):
             return False
         return self._vocabulary.spells_in_bytes(character)
 
-    def _calm(self, word: str) -> str:
+    def _normalised_case(self, word: str) -> str:
         """Of a shout what the vocabulary knows better: small letters, or a capital at the beginning.
 
         One word in capitals may be an abbreviation, unless the sentence begins with it and it is a common word; from

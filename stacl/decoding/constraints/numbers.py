@@ -1,9 +1,10 @@
-"""Numbers are said as they were heard, digit for digit.
+"""Numbers are written digit for digit as they stand in the source.
 
 A small model knows that a number comes next and loses count of its digits: 1.000.000 became 1,000, and 1990 became 190.
-So a digit may only go on with a number that was heard, and a number may not end in its middle. The marks between digits
+So a digit may only continue a number of the source, and a number may not end in its middle. The marks between digits
 are the model's to choose (1.299,50 is 1,299.50), and so is the order of the parts of a date. A number that begins like
-none that was heard is left alone: "zwanzig" may be 20. Only what was heard so far counts: the rule never looks ahead.
+none in the source is left alone: "zwanzig" may be 20. Only the source read so far counts: the constraint never looks
+ahead.
 """
 
 from __future__ import annotations
@@ -15,6 +16,8 @@ from functools import lru_cache
 
 import numpy as np
 
+from stacl.decoding.constraints.base import Constraint, Context
+from stacl.decoding.hypothesis import Hypothesis
 from stacl.text.subwords import END, SPACE, Subwords
 
 _DIGITS = "0123456789"
@@ -30,15 +33,15 @@ _MULTIPLIER = re.compile(
 _OF_MONEY = re.compile(r"(?<=[£$€])[0-9.,]+[mk]\b", re.IGNORECASE)  # £189m; 5000 m are metres
 _MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
 _MONTH = re.compile(rf"\b(?:{'|'.join(_MONTHS)})")
-_LOOKED_BACK = 40  # pieces: what is longer is no number
-_REMEMBERED = 64  # numbers: who recites tables needs no more of them at once
+_LOOKED_BACK = 40  # pieces: what is longer is not a number
+_REMEMBERED = 64  # numbers: a table that is read out needs no more of them at once
 
 
 @dataclass(frozen=True)
 class _Place:
-    """How much has been said of a number that was heard: the groups before this one, and so many of its digits.
+    """How much has been written of a number of the source: the groups before this one, and so many of its digits.
 
-    1.299,50 has the groups 1, 299 and 50, of which the second is glued to the first: nobody says it alone.
+    1.299,50 has the groups 1, 299 and 50, of which the second is glued to the first: it is never written alone.
     """
 
     groups: tuple[str, ...]
@@ -92,17 +95,19 @@ class _Place:
 
     @property
     def leaves_myriads(self) -> bool:
-        """Whether the rest can be said as 万 or 亿."""
+        """Whether the rest can be written as 万 or 亿."""
         return self.digits > 0 and self._left + "".join(self.groups[self.group + 1 :]) in ("0000", "00000000")
 
 
-class Numbers:
-    """What the digits that were heard say about those to come, for two vocabularies."""
+class Numbers(Constraint):
+    """What the digits of the source say about those to come, for two vocabularies."""
+
+    order = 1  # it gives way where another constraint leaves no digit to write
 
     def __init__(self, source: Subwords, target: Subwords, myriads: bool = False) -> None:
         self._myriads = myriads  # the target counts in ten thousands, and writes months in digits
         self._source_text, self._target_text = _texts(source), _texts(target)
-        self._is_heard_digit = np.array([text in _ONE_DIGIT for text in self._source_text])
+        self._is_source_digit = np.array([text in _ONE_DIGIT for text in self._source_text])
         self._is_digit = np.array([text in _ONE_DIGIT for text in self._target_text])
         self._pieces: dict[str, list[int]] = {character: [] for character in _DIGITS + _GROUPING}
         for number, text in enumerate(self._target_text):
@@ -110,43 +115,53 @@ class Numbers:
         self._beginnings = lru_cache(maxsize=256)(self._beginnings_in)
         self._places = lru_cache(maxsize=256)(self._places_after)  # each digit goes on from where the last one led
 
-    def restrict(self, logits: np.ndarray, written: Sequence[int], heard: Sequence[int] | np.ndarray) -> None:
-        """Set what would make another number of one that was heard to minus infinity, in one row of logits [V]."""
-        if not written or self._target_text[written[-1]] not in _IN_NUMBERS or not self._is_heard_digit[heard].any():
+    @classmethod
+    def build(cls, context: Context) -> Numbers:
+        return cls(context.source, context.target, context.target_language.counts_in_ten_thousands)
+
+    def forbid(self, logits: np.ndarray, hypothesis: Hypothesis, source: Sequence[int] | np.ndarray) -> None:
+        written = hypothesis.pieces
+        if not written or self._target_text[written[-1]] not in _IN_NUMBERS:
+            return
+        if not self._is_source_digit[source].any():
             return
         begun = _BEGUN.search("".join(self._target_text[piece] for piece in written[-_LOOKED_BACK:]))
-        heard_text = "".join(self._source_text[piece] for piece in heard)
-        places = self._places(begun[0], heard_text) if begun else ()
+        source_text = "".join(self._source_text[piece] for piece in source)
+        places = self._places(begun[0], source_text) if begun else ()
         if not begun or not places:
             return
         may_end = any(place.may_end or (self._myriads and place.leaves_myriads) for place in places)
         forbidden = self._is_digit.copy() if may_end else np.full(len(logits), True)
         for character in _DIGITS if begun[0][-1] in _MARKS else _DIGITS + _GROUPING:
-            if self._after(places, character, heard_text):
+            if self._after(places, character, source_text):
                 forbidden[self._pieces[character]] = False
         if np.isfinite(logits[~forbidden]).any():  # else another rule, or the vocabulary, leaves nothing to say
             logits[forbidden] = -np.inf
 
-    def _places_after(self, said: str, heard: str) -> tuple[_Place, ...]:
-        """Where one may be in the numbers that were heard after these digits and marks."""
-        return self._after(self._places(said[:-1], heard), said[-1], heard) if said else self._beginnings(heard)
+    def _places_after(self, written: str, source: str) -> tuple[_Place, ...]:
+        """The places in the numbers of the source that these digits and marks lead to."""
+        return (
+            self._after(self._places(written[:-1], source), written[-1], source)
+            if written
+            else self._beginnings(source)
+        )
 
-    def _after(self, places: Sequence[_Place], character: str, heard: str) -> tuple[_Place, ...]:
+    def _after(self, places: Sequence[_Place], character: str, source: str) -> tuple[_Place, ...]:
         """Where a digit or mark leads to from any of these places."""
         later = dict.fromkeys(following for place in places for following in place.after(character))
         if character in _MARKS and any(place.gives_way for place in places):
-            later |= dict.fromkeys(self._beginnings(heard))
+            later |= dict.fromkeys(self._beginnings(source))
         return tuple(later)
 
     def _beginnings_in(self, text: str) -> tuple[_Place, ...]:
-        """Where a number may begin: with what was heard, or with a part of it."""
+        """Where a number may begin: at a number of the source, or at a part of it."""
         months = _MONTH.findall(text.lower()) if self._myriads else []
-        found = [*_heard_numbers(text), *(_Place((str(1 + _MONTHS.index(month)),)) for month in months)]
+        found = [*_source_numbers(text), *(_Place((str(1 + _MONTHS.index(month)),)) for month in months)]
         numbers = list(dict.fromkeys(found))[-_REMEMBERED:]
         return tuple(replace(one, group=n) for one in numbers for n, glued in enumerate(one.glued) if not glued)
 
 
-def _heard_numbers(text: str) -> Iterator[_Place]:
+def _source_numbers(text: str) -> Iterator[_Place]:
     for found in _NUMBER.finditer(text):
         first, *rest = re.findall(rf"[{_MARKS}]?[0-9]+", found[0])
         if _MULTIPLIER.match(text, found.end()) or _OF_MONEY.match(text, found.start()):
@@ -160,5 +175,5 @@ def _heard_numbers(text: str) -> Iterator[_Place]:
 
 
 def _texts(vocabulary: Subwords) -> list[str]:
-    """What each piece says; the end and others that say nothing set apart."""
+    """The text of each piece; a space for the end and other pieces without text."""
     return [piece.replace(SPACE, " ") if number > END else " " for number, piece in enumerate(vocabulary.pieces)]

@@ -1,8 +1,8 @@
-"""Words said again and again: a model that has lost the thread must not go round in circles.
+"""Phrases written again and again: a model that is caught in a loop must not go round in circles.
 
-Whole words in a row may come twice; more often only if the speaker repeated something as often ("nein, nein, nein,
-nein"), whatever its capitals and marks ("Nein, nein, nein!"). Only what was heard so far counts, so the rule never
-looks ahead.
+Whole words may come twice in a row; more often only if the source repeats something as often ("nein, nein, nein,
+nein"), whatever its capitals and punctuation ("Nein, nein, nein!"). Only the source read so far counts, so the
+constraint never looks ahead.
 """
 
 from __future__ import annotations
@@ -11,30 +11,48 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-ALLOWED = 2  # times in a row, whatever the speaker said
+from stacl.decoding.constraints.base import Constraint, Context
+from stacl.decoding.hypothesis import Hypothesis
+
+ALLOWED = 2  # times in a row, whatever the source says
 LONGEST = 24  # pieces of a block that is looked for: about a dozen words
+
+
+class Repetition(Constraint):
+    """Forbids to begin once more what was written as often as is allowed."""
+
+    def __init__(self, ends_word: np.ndarray, words_of: Callable[[Sequence[int]], list[str]]) -> None:
+        self._ends_word, self._words_of = ends_word, words_of
+
+    @classmethod
+    def build(cls, context: Context) -> Repetition:
+        return cls(context.target.ends_word, context.source.words)
+
+    def forbid(self, logits: np.ndarray, hypothesis: Hypothesis, source: Sequence[int] | np.ndarray) -> None:
+        if hypothesis.in_word == 0:
+            logits[would_repeat(hypothesis.pieces, self._ends_word, source, self._words_of)] = -np.inf
 
 
 def would_repeat(
     written: Sequence[int],
     ends_word: np.ndarray,
-    heard: Sequence[int] | np.ndarray,
+    source: Sequence[int] | np.ndarray,
     words_of: Callable[[Sequence[int]], list[str]] | None = None,
 ) -> list[int]:
-    """The pieces that would begin once more what was said as often as is allowed. Asked between two words.
+    """The pieces that would begin once more what was written as often as is allowed. Asked between two words.
 
-    `words_of` tells the words of the pieces that were heard.
+    `words_of` gives the words of the source pieces.
 
     >>> ends = np.array([True] * 9)
-    >>> would_repeat([5, 6, 7, 6, 7], ends, heard=[1, 2, 3]), would_repeat([5, 6, 7, 6, 7], ends, heard=[2, 2, 2])
+    >>> would_repeat([5, 6, 7, 6, 7], ends, source=[1, 2, 3]), would_repeat([5, 6, 7, 6, 7], ends, source=[2, 2, 2])
     ([6], [])
     """
     found = [first for first, times in _ending_blocks(written, ends_word) if times >= ALLOWED]
     if not found:
         return []
-    allowed = max(ALLOWED, times_in_a_row(heard))
+    allowed = max(ALLOWED, times_in_a_row(source))
     if words_of:
-        bare = ("".join(filter(str.isalnum, word)).casefold() for word in words_of([int(piece) for piece in heard]))
+        bare = ("".join(filter(str.isalnum, word)).casefold() for word in words_of([int(piece) for piece in source]))
         allowed = max(allowed, times_in_a_row([word for word in bare if word]))
     return [first for first, times in _ending_blocks(written, ends_word) if times >= allowed]
 

@@ -43,8 +43,8 @@ def find(name: str | Path) -> Path:
             f"no model {name}: expected a folder that `stacl train` or `stacl export` made, or the name of a"
             f" shipped model{suggest(str(name), names())}"
         )
-    if not (Path(name) / "config.toml").exists():
-        raise UserError(f"{name} is no model: no config.toml is in it")
+    if not any((Path(name) / file).exists() for file in ("manifest.json", "config.toml")):
+        raise UserError(f"{name} is not a model: it has no manifest.json and no config.toml")
     return Path(name)
 
 

@@ -1,0 +1,46 @@
+"""The folder of exported graphs and weights: its own manifest with sizes and checksums, written and verified."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from stacl.engines.kv_cache import Sizes
+from stacl.engines.onnx import READ, WEIGHTS, WRITE
+from stacl.support.errors import UserError
+from stacl.support.files import checksum
+
+FORMAT = 1
+FOLDER = "fast"  # of an exported model, beside vocabulary/
+MANIFEST = "manifest.json"
+_VOCABULARY = "vocabulary/"  # which lies beside the folder
+
+
+def write_manifest(folder: Path, sizes: Sizes, facts: dict[str, Any], vocabulary: Path | None = None) -> None:
+    """Sizes, and the checksums of the files of the folder and of the vocabulary that belongs to them."""
+    sums = {name: checksum(folder / name) for name in (READ, WRITE, WEIGHTS)}
+    if vocabulary is not None:
+        sums |= {f"{_VOCABULARY}{file.name}": checksum(file) for file in sorted(vocabulary.glob("*.model"))}
+    content = {"format": FORMAT, "sizes": asdict(sizes), "checksums": sums, "facts": facts}
+    (folder / MANIFEST).write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")
+
+
+def verified(folder: Path) -> tuple[Sizes, str]:
+    """The sizes and the checksum of the weights, once every file has proved to be what was exported."""
+    if not (folder / MANIFEST).is_file():
+        raise UserError(f"no exported model in {folder}: {MANIFEST} is expected, which `stacl export` writes")
+    try:
+        content = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))
+        version = content["format"]
+        if version != FORMAT:
+            raise UserError(f"{folder} was exported by another version of stacl (format {version}, not {FORMAT})")
+        sizes, sums = Sizes(**content["sizes"]), dict(content["checksums"])
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise UserError(f"{folder} is damaged, or is not an exported model of stacl: {error}") from None
+    beside = {name: folder.parent / name for name in sums if name.startswith(_VOCABULARY)}
+    for name, file in ({name: folder / name for name in (READ, WRITE, WEIGHTS)} | beside).items():
+        if not file.is_file() or checksum(file) != sums.get(name):
+            raise UserError(f"{file} is damaged: it is not the file that was exported; export it again")
+    return sizes, str(sums[WEIGHTS])
