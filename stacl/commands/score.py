@@ -21,7 +21,7 @@ from itertools import chain, islice, zip_longest
 from pathlib import Path
 from typing import Any
 
-from stacl.metrics import Report, measure, reference_length
+from stacl.metrics import CorpusReport, measure, reference_length
 from stacl.metrics.comet import DEFAULT_MODEL
 from stacl.metrics.significance import SAMPLES, check_samples, paired_p_values, paired_quality
 from stacl.support.errors import UserError
@@ -138,7 +138,7 @@ def _tokenizer(references: Mapping[str, Sequence[str]] | None, first: Sequence[T
     return "zh" if 2 * sum(map(is_han, letters)) > len(letters) else "13a"
 
 
-def _say_if_wordless(report: Report, path: str, remedy: str = "") -> None:
+def _say_if_wordless(report: CorpusReport, path: str, remedy: str = "") -> None:
     if report.wordless:
         print(
             f"stacl score: sentence {report.wordless} of {path} holds no words: no BLEU, no chrF{remedy}",
@@ -244,7 +244,7 @@ def _corpus_table(found: dict[str, Any]) -> str:
     return "\n".join(lines)
 
 
-def _p_values(report: Report, other: Report, args: argparse.Namespace, tokenize: str) -> dict[str, float]:
+def _p_values(report: CorpusReport, other: CorpusReport, args: argparse.Namespace, tokenize: str) -> dict[str, float]:
     """Paired tests of every score that both systems have."""
     if difference := _difference(report, other):
         ours, theirs = difference
@@ -255,7 +255,7 @@ def _p_values(report: Report, other: Report, args: argparse.Namespace, tokenize:
     return {name: found[name] for name in report.scores if name in found}
 
 
-def _difference(report: Report, other: Report) -> tuple[str, str] | None:
+def _difference(report: CorpusReport, other: CorpusReport) -> tuple[str, str] | None:
     """What shows that two logs are not of the same sentences, or not counted alike."""
     if report.sentences != other.sentences:
         return f"has {report.sentences} sentences", str(other.sentences)

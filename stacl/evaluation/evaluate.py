@@ -13,9 +13,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from stacl.api import Translator
-from stacl.decoding.beam import check
-from stacl.metrics import Report, measure
+from stacl.decoding.options import Decoding as Search
+from stacl.live.translator import Translator
+from stacl.metrics import CorpusReport, measure
 from stacl.policies.base import Policy
 from stacl.support.errors import UserError
 from stacl.support.files import sole_writer, write_text_atomically
@@ -40,11 +40,11 @@ class Decoding:
     def __post_init__(self) -> None:
         if not 0 < self.pace < math.inf:
             raise UserError(f"a speaker needs some seconds for a word, not {self.pace:g}")
-        check(self.beam, self.ahead)
+        self.options()
 
     def options(self) -> dict[str, Any]:
         """What batches and live sessions are told alike."""
-        return {"beam": self.beam, "ahead": self.ahead, "early_end": self.early_end}
+        return {"decoding": Search(beam=self.beam, ahead=self.ahead, early_end=self.early_end)}
 
     def signature(self) -> str:
         parts = [
@@ -84,17 +84,16 @@ def evaluate(
     log = None if out is None else out / decoding.file_name()
     with sole_writer(log, "writing to") if log else contextlib.nullcontext():
         traces = list(_decoded(translator, sources, decoding, log, progress))
-    # Chinese output has no words that everybody agrees on: its latency is counted in characters.
-    spaced = translator.target_language.spaced
+    target = translator.target_language
     report = measure(
         traces,
         references,
-        unit=unit or ("word" if spaced else "char"),
-        tokenize=translator.target_language.tokenizer,
+        unit=unit or target.latency_unit,
+        tokenize=target.tokenizer,
         samples=samples,
-        hypotheses=[translator.target_language.join(trace.target) for trace in traces],
+        hypotheses=[target.join(trace.target) for trace in traces],
         sources=sources,
-        split=str.split if spaced else translator.target_language.split,
+        split=str.split if target.splits_at_spaces else target.split,
     )
     return whose(translator, sources, references) | _result(report, decoding, traces)
 
@@ -105,7 +104,7 @@ def whose(translator: Translator, sources: Sequence[str], references: Mapping[st
     return {"weights": translator.fingerprint, "text": text.hexdigest()}
 
 
-def _result(report: Report, decoding: Decoding, traces: list[Trace]) -> dict[str, Any]:
+def _result(report: CorpusReport, decoding: Decoding, traces: list[Trace]) -> dict[str, Any]:
     found = {"policy": str(decoding.policy)} | report.as_dict()
     found["signatures"] = {"decoding": decoding.signature()} | found["signatures"]
     found["degenerate"] = {

@@ -4,9 +4,9 @@
 below.
 """
 
-from stacl.metrics._corpus import Report, measure, reference_length
+from stacl.metrics._corpus import CorpusReport, measure, reference_length
 from stacl.metrics.base import latency
 
-__all__ = ["Report", "latency", "measure", "reference_length"]
+__all__ = ["CorpusReport", "latency", "measure", "reference_length"]
 
 HELPERS = ("significance",)  # modules that are no metric

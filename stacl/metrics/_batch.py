@@ -15,7 +15,7 @@ import numpy as np
 CELLS = 100_000  # of the rectangle: large enough to pay, small enough for the processor's cache
 
 
-class Batch:
+class PathBatch:
     """Ordinary sentences: each has a source, an output and, if any has, a reference. Beyond its end a row
     is infinite.
 

@@ -28,7 +28,7 @@ Aligned = tuple[Trace, tuple[str, ...]]  # a sentence and its references
 
 
 @dataclass(frozen=True)
-class Report:
+class CorpusReport:
     """The scores of a corpus. A score is None where no sentence defines it."""
 
     scores: dict[str, float | None]
@@ -84,7 +84,7 @@ def measure(
     keep: bool = False,
     split: Callable[[str], list[str]] = str.split,
     on_sentence: Callable[[int, Row], None] | None = None,
-) -> Report:
+) -> CorpusReport:
     """The scores of a corpus, with their signatures.
 
     references   one list of lines for each reference translation, or such lists by file name; if None, the
@@ -126,11 +126,11 @@ def measure(
         scores[name], signatures[name] = result.score, result.signature
         if result.interval is not None:
             intervals[name] = result.interval
-    report = Report(scores, signatures, means.sentences, means.unit, intervals, texts.wordless)
+    report = CorpusReport(scores, signatures, means.sentences, means.unit, intervals, texts.wordless)
     return _with_sentences(report, means, texts) if keep else report
 
 
-def _with_sentences(report: Report, means: Means, texts: _Texts) -> Report:
+def _with_sentences(report: CorpusReport, means: Means, texts: _Texts) -> CorpusReport:
     return replace(
         report,
         values=means.kept(),

@@ -7,8 +7,8 @@ from array import array
 
 import numpy as np
 
-from stacl.metrics._batch import CELLS, Batch
-from stacl.metrics.base import Score, Sentence, latency_scores
+from stacl.metrics._batch import CELLS, PathBatch
+from stacl.metrics.base import Score, SentenceTiming, latency_scores
 from stacl.metrics.significance import mean_interval
 from stacl.support.errors import UserError
 from stacl.support.version import __version__
@@ -17,7 +17,7 @@ from stacl.traces.trace import Trace
 Row = dict[str, float | None]  # one sentence's scores
 
 
-class Tally:
+class RunningMean:
     """The running mean of one score."""
 
     def __init__(self, score: Score) -> None:
@@ -37,10 +37,10 @@ class Queue:
     """Sentences that wait to be scored together."""
 
     def __init__(self) -> None:
-        self.sentences: list[Sentence] = []
+        self.sentences: list[SentenceTiming] = []
         self.longest = 0
 
-    def takes(self, sentence: Sentence) -> bool:
+    def takes(self, sentence: SentenceTiming) -> bool:
         """Whether it is ordinary: something read, something written, a path and nothing else, as those
         before.
         """
@@ -51,16 +51,18 @@ class Queue:
         first = self.sentences[0] if self.sentences else sentence
         return (first.reference_length is None) == (sentence.reference_length is None)
 
-    def full(self, sentence: Sentence) -> bool:
+    def full(self, sentence: SentenceTiming) -> bool:
         return (len(self.sentences) + 1) * max(self.longest, len(sentence.delays)) > CELLS
 
-    def add(self, sentence: Sentence) -> None:
+    def add(self, sentence: SentenceTiming) -> None:
         self.sentences.append(sentence)
         self.longest = max(self.longest, len(sentence.delays))
 
-    def batch(self) -> Batch:
+    def batch(self) -> PathBatch:
         references = [one.reference_length for one in self.sentences if one.reference_length is not None]
-        return Batch([one.delays for one in self.sentences], [one.source_length for one in self.sentences], references)
+        return PathBatch(
+            [one.delays for one in self.sentences], [one.source_length for one in self.sentences], references
+        )
 
 
 class Means:
@@ -72,7 +74,7 @@ class Means:
         self.source_lengths = array("d")
         self.unit = ""
         self.referenced = 0  # sentences with a reference whose length is known
-        self.tallies: list[Tally] = []
+        self.means: list[RunningMean] = []
         self._queue = Queue()
 
     def add(self, trace: Trace, length: int | None, want_row: bool) -> Row:
@@ -81,7 +83,7 @@ class Means:
         self.sentences += 1
         self.written += len(trace.delays)
         self.referenced += length is not None
-        sentence = Sentence.of(trace, length)
+        sentence = SentenceTiming.of(trace, length)
         if self.keep:
             self.source_lengths.append(trace.source_length)
         if self.keep or want_row or not self._queue.takes(sentence):
@@ -91,22 +93,22 @@ class Means:
         self._queue.add(sentence)
         return {}
 
-    def _score(self, sentence: Sentence) -> Row:
+    def _score(self, sentence: SentenceTiming) -> Row:
         row: Row = {}
         have = sentence.have()
-        for tally in self.tallies:
-            score = tally.score
+        for mean in self.means:
+            score = mean.score
             if score.needs not in have:
                 continue
             value = row[score.name] = score.of(sentence)
             if value is not None:
                 weight = score.weight(sentence) if score.weight else self._usual_weight(sentence)
-                tally.add(value * weight, weight, 1)
+                mean.add(value * weight, weight, 1)
                 if self.keep:
-                    self._keep(tally, value, weight)
+                    self._keep(mean, value, weight)
         return row
 
-    def _usual_weight(self, sentence: Sentence) -> float:
+    def _usual_weight(self, sentence: SentenceTiming) -> float:
         return sentence.source_length if self.weighted else 1.0
 
     def _flush(self) -> None:
@@ -116,39 +118,39 @@ class Means:
             return
         batch, have = queue.batch(), queue.sentences[0].have()
         weights = batch.source if self.weighted else np.ones(len(batch.source))
-        for tally in self.tallies:
-            if tally.score.needs not in have:
+        for mean in self.means:
+            if mean.score.needs not in have:
                 continue
-            if tally.score.batch is None:
-                found = (tally.score.of(sentence) for sentence in queue.sentences)
+            if mean.score.batch is None:
+                found = (mean.score.of(sentence) for sentence in queue.sentences)
                 values = np.array([np.nan if value is None else value for value in found])
             else:
-                values = tally.score.batch(batch)
+                values = mean.score.batch(batch)
             known = ~np.isnan(values)
             weight = weights[known]
-            tally.add(float(values[known] @ weight), float(weight.sum()), int(known.sum()))
+            mean.add(float(values[known] @ weight), float(weight.sum()), int(known.sum()))
 
-    def _keep(self, tally: Tally, value: float, weight: float) -> None:
+    def _keep(self, mean: RunningMean, value: float, weight: float) -> None:
         # Sentences before this one that left the score undefined have a NaN in their place.
-        for _ in range(self.sentences - 1 - len(tally.values)):
-            tally.values.append(math.nan)
-            tally.weights.append(0.0)
-        tally.values.append(value)
-        tally.weights.append(weight)
+        for _ in range(self.sentences - 1 - len(mean.values)):
+            mean.values.append(math.nan)
+            mean.weights.append(0.0)
+        mean.values.append(value)
+        mean.weights.append(weight)
 
     def kept(self) -> dict[str, tuple[array[float], array[float]]]:
         """Every sentence's value of every score that some sentence defines, and its weight."""
-        for tally in self.tallies:
-            missing = self.sentences - len(tally.values)
-            tally.values.extend([math.nan] * missing)
-            tally.weights.extend([0.0] * missing)
-        return {tally.score.name: (tally.values, tally.weights) for tally in self.tallies if tally.count}
+        for mean in self.means:
+            missing = self.sentences - len(mean.values)
+            mean.values.extend([math.nan] * missing)
+            mean.weights.extend([0.0] * missing)
+        return {mean.score.name: (mean.values, mean.weights) for mean in self.means if mean.count}
 
     def _set_unit(self, unit: str) -> None:
         if self.unit:
             raise UserError(f"sentence {self.sentences + 1} counts in {unit!r}, the ones before in {self.unit!r}")
         self.unit = unit
-        self.tallies = [Tally(score) for score in latency_scores(unit)]
+        self.means = [RunningMean(score) for score in latency_scores(unit)]
 
     def results(self, samples: int) -> tuple[dict[str, float | None], dict[str, str], dict[str, tuple[float, float]]]:
         scores: dict[str, float | None] = {}
@@ -157,19 +159,19 @@ class Means:
         self._flush()
         if samples:
             self.kept()
-        for tally in self.tallies:
-            name = tally.score.name
-            if tally.score.needs and not tally.count:
+        for mean in self.means:
+            name = mean.score.name
+            if mean.score.needs and not mean.count:
                 continue
-            scores[name] = tally.total / tally.weight if tally.weight else None
-            signatures[name] = self._signature(tally)
-            if samples and tally.weight:
-                interval = mean_interval(tally.values, tally.weights, samples)
+            scores[name] = mean.total / mean.weight if mean.weight else None
+            signatures[name] = self._signature(mean)
+            if samples and mean.weight:
+                interval = mean_interval(mean.values, mean.weights, samples)
                 intervals[name] = (interval.low, interval.high)
         return scores, signatures, intervals
 
-    def _signature(self, tally: Tally) -> str:
-        score = tally.score
+    def _signature(self, mean: RunningMean) -> str:
+        score = mean.score
         length = score.length
         if length == "longer" and self.referenced < self.sentences:  # where none is known, that of the hypothesis
             length = f"longer({self.referenced})" if self.referenced else "hypothesis"
@@ -180,8 +182,8 @@ class Means:
             parts["length"] = length
         parts["eos"] = "no"  # the end of the sentence counts neither as a source nor as a target unit
         parts["mean"] = "ratio" if score.weight else "source-weighted" if self.weighted else "sentences"
-        parts["n"] = str(tally.count)
-        if tally.count < self.sentences:
-            parts["undefined"] = str(self.sentences - tally.count)
+        parts["n"] = str(mean.count)
+        if mean.count < self.sentences:
+            parts["undefined"] = str(self.sentences - mean.count)
         parts["stacl"] = __version__
         return "|".join(f"{key}:{value}" for key, value in parts.items())

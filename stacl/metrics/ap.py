@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from stacl.metrics._batch import Batch
+from stacl.metrics._batch import PathBatch
 from stacl.metrics.base import PathMetric
 
 
@@ -25,7 +25,7 @@ def average_proportion(delays: Sequence[float], source_length: float, target_len
     return sum(delays) / (source_length * target_length)
 
 
-def proportion_batch(batch: Batch, target_lengths: np.ndarray) -> np.ndarray:
+def proportion_batch(batch: PathBatch, target_lengths: np.ndarray) -> np.ndarray:
     return batch.sums[batch.rows, batch.lengths - 1] / (batch.source * target_lengths)
 
 

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from stacl.metrics._batch import Batch
-from stacl.metrics.base import PathMetric, Sentence
+from stacl.metrics._batch import PathBatch
+from stacl.metrics.base import PathMetric, SentenceTiming
 
 
 def answered(delays: Sequence[float]) -> list[float]:
@@ -62,7 +62,7 @@ def token_delay_on_the_clock(
     return sum(shown - came[int(a)] for shown, a in zip(write_ms, answered(delays), strict=True)) / len(delays)
 
 
-def token_delay_batch(batch: Batch, target_lengths: np.ndarray) -> np.ndarray:
+def token_delay_batch(batch: PathBatch, target_lengths: np.ndarray) -> np.ndarray:
     # e(t) - t is the running maximum of g(t) - (t-1), and a chunk begins where the delay changes.
     ends = batch.steps + 1 + np.maximum.accumulate(batch.delays - batch.steps, axis=1)
     begins = np.where(batch.delays != batch.previous, batch.steps, 0)
@@ -79,7 +79,7 @@ class ATD(PathMetric):
     batch = staticmethod(token_delay_batch)
     compute = staticmethod(average_token_delay)
 
-    def on_the_clock(self, sentence: Sentence, target_length: float) -> float | None:
+    def on_the_clock(self, sentence: SentenceTiming, target_length: float) -> float | None:
         if not sentence.source_ms:
             return None
         # The chunks are those of the words read; in milliseconds every word would be a chunk of its own.

@@ -14,12 +14,12 @@ from typing import ClassVar, NamedTuple
 
 import numpy as np
 
-from stacl.metrics._batch import Batch
+from stacl.metrics._batch import PathBatch
 from stacl.support import plugins
 from stacl.traces.trace import Trace
 
 
-class Sentence(NamedTuple):
+class SentenceTiming(NamedTuple):
     """The numbers of one sentence that latency metrics may look at. Times are milliseconds from its start."""
 
     delays: Sequence[float]  # g(1) .. g(|y|)
@@ -32,7 +32,7 @@ class Sentence(NamedTuple):
     erased: int | None = None  # target units taken back; None for a system that does not log its revisions
 
     @classmethod
-    def of(cls, trace: Trace, reference_length: int | None = None) -> Sentence:
+    def of(cls, trace: Trace, reference_length: int | None = None) -> SentenceTiming:
         if not (trace.write_times or trace.compute_seconds or trace.revisions):
             return cls(trace.delays, trace.source_length, reference_length)
         read_ms = [1000 * time for time in trace.read_times]
@@ -66,13 +66,13 @@ class Score:
     """One reported number: its name, how to get it from a sentence, and what its signature must say."""
 
     name: str
-    of: Callable[[Sentence], float | None]  # None: not defined for this sentence
+    of: Callable[[SentenceTiming], float | None]  # None: not defined for this sentence
     length: str = "none"  # whose length is Y: hypothesis, reference, longer (of the two) or none
     needs: str = ""  # reference, clock, reference and clock, or revisions: without it the number is not reported at all
     # What a sentence weighs in the mean. With its own denominator, the mean is the ratio of the sums.
-    weight: Callable[[Sentence], float] | None = None
+    weight: Callable[[SentenceTiming], float] | None = None
     # The same for many ordinary sentences at once; without it they are scored one by one.
-    batch: Callable[[Batch], np.ndarray] | None = None
+    batch: Callable[[PathBatch], np.ndarray] | None = None
     words_only: bool = False  # without meaning where delays are the milliseconds of a speech system
 
 
@@ -104,11 +104,11 @@ class PathMetric(LatencyMetric):
         """The metric itself; None where it is not defined."""
 
     @staticmethod
-    def batch(batch: Batch, target_lengths: np.ndarray) -> np.ndarray:
+    def batch(batch: PathBatch, target_lengths: np.ndarray) -> np.ndarray:
         """`compute` for many sentences at once, NaN where it is not defined. Not needed, but fast."""
         raise NotImplementedError
 
-    def on_the_clock(self, sentence: Sentence, target_length: float) -> float | None:
+    def on_the_clock(self, sentence: SentenceTiming, target_length: float) -> float | None:
         """The metric in wall-clock time: when it was shown, not after how many words."""
         if not sentence.write_ms or not sentence.source_ms:
             return None
@@ -117,22 +117,22 @@ class PathMetric(LatencyMetric):
     def scores(self) -> list[Score]:
         compute, longer = self.compute, self.length == "longer"
 
-        def of_hypothesis(sentence: Sentence) -> float | None:
+        def of_hypothesis(sentence: SentenceTiming) -> float | None:
             delays = sentence.delays
             return compute(delays, sentence.source_length, len(delays))
 
-        def of_longer(sentence: Sentence) -> float | None:
+        def of_longer(sentence: SentenceTiming) -> float | None:
             length = max(len(sentence.delays), sentence.reference_length or 0)
             return compute(sentence.delays, sentence.source_length, length)
 
-        def by_reference(sentence: Sentence) -> float | None:
+        def by_reference(sentence: SentenceTiming) -> float | None:
             return compute(sentence.delays, sentence.source_length, sentence.reference_length or 0)
 
-        def timed(sentence: Sentence) -> float | None:
+        def timed(sentence: SentenceTiming) -> float | None:
             length = len(sentence.delays)
             return self.on_the_clock(sentence, max(length, sentence.reference_length or 0) if longer else length)
 
-        def timed_by_reference(sentence: Sentence) -> float | None:
+        def timed_by_reference(sentence: SentenceTiming) -> float | None:
             return self.on_the_clock(sentence, sentence.reference_length or 0)
 
         plain = of_longer if longer else of_hypothesis
@@ -146,12 +146,12 @@ class PathMetric(LatencyMetric):
             found.append(Score(f"{self.name}_ref_CA", timed_by_reference, "reference", needs="reference and clock"))
         return found
 
-    def _batched(self, length: str) -> Callable[[Batch], np.ndarray] | None:
+    def _batched(self, length: str) -> Callable[[PathBatch], np.ndarray] | None:
         if type(self).batch is PathMetric.batch:
             return None
         compute = self.batch
 
-        def values(batch: Batch) -> np.ndarray:
+        def values(batch: PathBatch) -> np.ndarray:
             if length == "reference":
                 return compute(batch, batch.reference)
             if length == "longer" and len(batch.reference):
@@ -209,6 +209,6 @@ def latency(trace: Trace, reference_length: int | None = None) -> dict[str, floa
     >>> scores["AL"], scores["CW"], scores["DAL"]
     (3.0, 1.5, 3.0)
     """
-    sentence = Sentence.of(trace, reference_length)
+    sentence = SentenceTiming.of(trace, reference_length)
     values = {score.name: (score.of(sentence), score.needs) for score in latency_scores(trace.unit)}
     return {name: value for name, (value, needs) in values.items() if value is not None or not needs}

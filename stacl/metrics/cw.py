@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from stacl.metrics._batch import Batch
+from stacl.metrics._batch import PathBatch
 from stacl.metrics.base import PathMetric
 
 
@@ -28,7 +28,7 @@ def consecutive_wait(delays: Sequence[float], source_length: float, target_lengt
     return delays[-1] / waits
 
 
-def wait_batch(batch: Batch, target_lengths: np.ndarray) -> np.ndarray:
+def wait_batch(batch: PathBatch, target_lengths: np.ndarray) -> np.ndarray:
     waits = np.count_nonzero(batch.waits, axis=1)
     return np.where(waits > 0, batch.last / np.maximum(waits, 1), np.nan)
 

@@ -7,7 +7,7 @@ from operator import sub
 
 import numpy as np
 
-from stacl.metrics._batch import Batch
+from stacl.metrics._batch import PathBatch
 from stacl.metrics.base import PathMetric
 
 
@@ -22,7 +22,7 @@ def longest_wait(delays: Sequence[float], source_length: float, target_length: f
     return max(delays[0], max(map(sub, delays[1:], delays), default=0))
 
 
-def longest_wait_batch(batch: Batch, target_lengths: np.ndarray) -> np.ndarray:
+def longest_wait_batch(batch: PathBatch, target_lengths: np.ndarray) -> np.ndarray:
     longest = batch.waits.max(axis=1)
     return np.where(longest > 0, longest, np.nan)
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from stacl.metrics._batch import Batch
+from stacl.metrics._batch import PathBatch
 from stacl.metrics.base import PathMetric
 
 
@@ -34,7 +34,7 @@ def differentiable_average_lagging(delays: Sequence[float], source_length: float
     return total / len(delays)
 
 
-def lagging_batch(batch: Batch, target_lengths: np.ndarray) -> np.ndarray:
+def lagging_batch(batch: PathBatch, target_lengths: np.ndarray) -> np.ndarray:
     lags = batch.delays - batch.steps * (batch.source / batch.lengths)[:, None]
     return batch.total(np.maximum.accumulate(lags, axis=1)) / batch.lengths
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from stacl.metrics._batch import Batch
+from stacl.metrics._batch import PathBatch
 from stacl.metrics.base import PathMetric
 
 
@@ -19,7 +19,7 @@ def end_offset(delays: Sequence[float], source_length: float, target_length: flo
     return delays[-1] - source_length if delays else None
 
 
-def end_batch(batch: Batch, target_lengths: np.ndarray) -> np.ndarray:
+def end_batch(batch: PathBatch, target_lengths: np.ndarray) -> np.ndarray:
     return batch.last - batch.source
 
 

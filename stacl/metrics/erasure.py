@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from stacl.metrics.base import LatencyMetric, Score, Sentence
+from stacl.metrics.base import LatencyMetric, Score, SentenceTiming
 
 
 def normalised_erasure(delays: Sequence[float], erased: float, target_length: float) -> float | None:
@@ -22,7 +22,7 @@ class NE(LatencyMetric):
     name = "NE"
 
     def scores(self) -> list[Score]:
-        def value(sentence: Sentence) -> float | None:
+        def value(sentence: SentenceTiming) -> float | None:
             if sentence.erased is None:
                 return None
             return normalised_erasure(sentence.delays, sentence.erased, len(sentence.delays))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from stacl.metrics.base import LatencyMetric, Score, Sentence
+from stacl.metrics.base import LatencyMetric, Score, SentenceTiming
 
 
 def compute_per_word(delays: Sequence[float], compute_ms: float, target_length: float) -> float | None:
@@ -20,7 +20,7 @@ class MsPerWord(LatencyMetric):
     name = "ms_per_word"
 
     def scores(self) -> list[Score]:
-        def value(sentence: Sentence) -> float | None:
+        def value(sentence: SentenceTiming) -> float | None:
             return compute_per_word(sentence.delays, sentence.compute_ms, len(sentence.delays))
 
         return [Score(self.name, value, "hypothesis", "clock", weight=lambda sentence: len(sentence.delays))]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from stacl.metrics.base import LatencyMetric, Score, Sentence
+from stacl.metrics.base import LatencyMetric, Score, SentenceTiming
 
 
 def real_time_factor(delays: Sequence[float], source_ms: float, compute_ms: float) -> float | None:
@@ -22,7 +22,7 @@ class RTF(LatencyMetric):
     name = "RTF"
 
     def scores(self) -> list[Score]:
-        def value(sentence: Sentence) -> float | None:
+        def value(sentence: SentenceTiming) -> float | None:
             return real_time_factor(sentence.delays, sentence.source_ms, sentence.compute_ms)
 
         return [Score(self.name, value, "none", "clock", weight=lambda sentence: sentence.source_ms)]

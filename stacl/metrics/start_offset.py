@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from stacl.metrics._batch import Batch
+from stacl.metrics._batch import PathBatch
 from stacl.metrics.base import PathMetric
 
 
@@ -19,7 +19,7 @@ def start_offset(delays: Sequence[float], source_length: float, target_length: f
     return delays[0] if delays else None
 
 
-def start_batch(batch: Batch, target_lengths: np.ndarray) -> np.ndarray:
+def start_batch(batch: PathBatch, target_lengths: np.ndarray) -> np.ndarray:
     return batch.delays[:, 0]
 
 

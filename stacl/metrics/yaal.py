@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from stacl.metrics._batch import Batch
+from stacl.metrics._batch import PathBatch
 from stacl.metrics.base import PathMetric
 
 
@@ -30,7 +30,7 @@ def yet_another_average_lagging(delays: Sequence[float], source_length: float, t
     return (sum(delays[:tau]) - pace * (tau * (tau - 1) // 2)) / tau
 
 
-def lagging_batch(batch: Batch, target_lengths: np.ndarray) -> np.ndarray:
+def lagging_batch(batch: PathBatch, target_lengths: np.ndarray) -> np.ndarray:
     return batch.lagging(batch.before_the_end, target_lengths)
 
 

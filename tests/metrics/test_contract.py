@@ -12,8 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from stacl.metrics import latency, measure
-from stacl.metrics._batch import Batch
-from stacl.metrics.base import LatencyMetric, Metric, QualityMetric, Score, Sentence, latency_scores
+from stacl.metrics._batch import PathBatch
+from stacl.metrics.base import LatencyMetric, Metric, QualityMetric, Score, SentenceTiming, latency_scores
 from stacl.support import plugins
 from stacl.traces.trace import Revision, Trace
 
@@ -40,12 +40,12 @@ def timed(source_length: int, delays: tuple[int, ...]) -> Trace:
 
 
 @st.composite
-def sentences(draw: st.DrawFn) -> Sentence:
+def sentences(draw: st.DrawFn) -> SentenceTiming:
     source = draw(st.integers(0, 30))
     delays = tuple(sorted(draw(st.lists(st.integers(0, source), max_size=30))))
     reference = draw(st.none() | st.integers(0, 30))
     trace = timed(source, delays) if draw(st.booleans()) else Trace(source, delays)
-    return Sentence.of(trace, reference)
+    return SentenceTiming.of(trace, reference)
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -100,7 +100,7 @@ def test_declares_what_it_reports(name: str) -> None:
 
 @pytest.mark.parametrize("name", LATENCY)
 @given(sentences())
-def test_is_a_number_or_undefined(name: str, sentence: Sentence) -> None:
+def test_is_a_number_or_undefined(name: str, sentence: SentenceTiming) -> None:
     for score in _scores(name):
         value = score.of(sentence)
         assert value is None or math.isfinite(value), score.name
@@ -109,8 +109,8 @@ def test_is_a_number_or_undefined(name: str, sentence: Sentence) -> None:
 
 @pytest.mark.parametrize("name", LATENCY)
 @given(st.lists(sentences().filter(lambda one: one.delays and one.reference_length), min_size=1))
-def test_batch_is_the_plain_function(name: str, ordinary: list[Sentence]) -> None:
-    batch = Batch(
+def test_batch_is_the_plain_function(name: str, ordinary: list[SentenceTiming]) -> None:
+    batch = PathBatch(
         [one.delays for one in ordinary],
         [one.source_length for one in ordinary],
         [one.reference_length for one in ordinary],
@@ -128,13 +128,13 @@ def test_batch_is_the_plain_function(name: str, ordinary: list[Sentence]) -> Non
 def test_empty_output_is_undefined(name: str) -> None:
     for score in _scores(name):
         if score.name != "RTF":  # computing took time even if nothing was said
-            assert score.of(Sentence.of(timed(4, ()), 3)) is None, score.name
+            assert score.of(SentenceTiming.of(timed(4, ()), 3)) is None, score.name
 
 
 @pytest.mark.parametrize("name", LATENCY)
 def test_is_defined_for_an_ordinary_sentence(name: str) -> None:
     for score in _scores(name):
-        assert score.of(Sentence.of(timed(6, (3, 4, 5, 6, 6, 6)), 6)) is not None, score.name
+        assert score.of(SentenceTiming.of(timed(6, (3, 4, 5, 6, 6, 6)), 6)) is not None, score.name
 
 
 def test_every_reported_number_has_a_signature() -> None:

@@ -182,7 +182,7 @@ def test_an_empty_reference_has_no_length_wherever_it_comes_from(lines: list[str
 def test_a_long_sentence_among_short_ones_keeps_the_batches_small(monkeypatch: pytest.MonkeyPatch) -> None:
     sizes = []
 
-    def recorded(queue: _means.Queue) -> _batch.Batch:
+    def recorded(queue: _means.Queue) -> _batch.PathBatch:
         sizes.append(len(queue.sentences) * max(len(one.delays) for one in queue.sentences))
         return batch(queue)
 
