@@ -1,4 +1,4 @@
-"""Files that are there whole or not at all, their checksums, and files and folders that one process has for itself."""
+"""Atomic writes, checksums, and locks on files and folders."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from stacl.support.errors import UserError
 
 
 def write_atomically(path: Path, write: Callable[[Path], None]) -> None:
-    """`write` fills a file or folder beside the path; only when it is whole and on the disk it takes the name.
+    """Let `write` fill a file or folder beside the path, flush it to disk, and rename it to the path.
 
-    A kill leaves the old one or the new one, never half of one. What an earlier kill left behind is removed. (No system
-    call puts a folder in the place of another: a kill just then leaves the old one beside its name, as `.old-...`.)
+    A kill leaves the old version or the new one, never a part. Leftovers of an earlier kill are removed. No system call
+    replaces one folder by another: a kill at that moment leaves the old folder beside its name, as `.old-...`.
     """
     partial = path.with_name(f".partial-{path.name}")
     try:
@@ -38,7 +38,7 @@ def write_atomically(path: Path, write: Callable[[Path], None]) -> None:
         with contextlib.suppress(OSError):
             remove(partial)
         if error.errno in (errno.ENOSPC, errno.EDQUOT):
-            raise UserError(f"the disk is full: {path} could not be saved; what was saved before is intact") from None
+            raise UserError(f"the disk is full: {path} could not be saved; earlier files are intact") from None
         raise UserError(f"{path} could not be saved: {error.strerror or error}") from None
 
 
@@ -56,7 +56,7 @@ def checksum(path: Path) -> str:
 
 
 def remove(path: Path) -> None:
-    """A file or a folder with all that is in it; nothing if there is none."""
+    """Delete a file, or a folder with its contents, if it exists."""
     if path.is_dir():
         shutil.rmtree(path)
     else:
@@ -65,67 +65,43 @@ def remove(path: Path) -> None:
 
 @contextlib.contextmanager
 def sole_use(folder: Path, purpose: str) -> Iterator[None]:
-    """Inside, no other process gets this folder. The system lets go of it when this one ends, however it ends."""
-
-    def opened() -> int:
-        folder.mkdir(parents=True, exist_ok=True)
-        return os.open(folder, os.O_RDONLY)
-
-    refusal = f"another process is {purpose} in {folder}; let it end first, or take another folder"
-    with _locked(folder, opened, refusal):
+    """Lock a folder for this process; raise a UserError if another process holds it. A kill releases the lock."""
+    with _locked(folder / ".lock", f"another process is {purpose} in {folder}; wait for it, or choose another folder"):
         yield
 
 
 @contextlib.contextmanager
 def sole_writer(file: Path, doing: str = "") -> Iterator[None]:
-    """Inside, no other process writes this file: one that comes meanwhile waits or, where it says what it is `doing`,
-    is refused. The lock lies beside it, for the file itself may be replaced.
+    """Lock a file for writing. If another process holds it, wait or, if `doing` is given, raise a UserError.
+
+    The lock is a file beside it, because the file itself may be replaced.
     """
-    lock = file.with_name(f".lock-{file.name}")
-
-    def opened() -> int:
-        lock.parent.mkdir(parents=True, exist_ok=True)
-        return os.open(lock, os.O_RDWR | os.O_CREAT)
-
-    with _locked(lock, opened, doing and f"another process is {doing} {file}; let it end first, or write elsewhere"):
-        try:
-            yield
-        finally:
-            with contextlib.suppress(OSError):  # it was never made where nothing can be written, which others say
-                lock.unlink()
+    refusal = doing and f"another process is {doing} {file}; wait for it, or write elsewhere"
+    with _locked(file.with_name(f".lock-{file.name}"), refusal):
+        yield
 
 
 @contextlib.contextmanager
-def _locked(path: Path, opened: Callable[[], int], refusal: str) -> Iterator[None]:
-    """With the lock of what `opened` makes and opens at this path. Where there is no refusal, it is waited for."""
-    handle = -1
-    try:
-        import fcntl
+def _locked(path: Path, refusal: str) -> Iterator[None]:
+    """Hold the lock file at this path, and remove it at the end. Without a refusal, wait for it."""
+    import filelock
 
-        while True:
-            handle = opened()
-            fcntl.flock(handle, fcntl.LOCK_EX | (fcntl.LOCK_NB if refusal else 0))
-            if _is_at(path, handle):
-                break
-            os.close(handle)  # who had it before has removed it: who comes now makes a new one
-            handle = -1
-    except BlockingIOError:
-        os.close(handle)
+    # No fallback to the mere existence of the file: a killed process would leave it behind for ever.
+    lock = filelock.FileLock(path, blocking=not refusal, fallback_to_soft=False)
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        lock.acquire()
+    except filelock.Timeout:
         raise UserError(refusal) from None
-    except (ImportError, OSError):  # Windows and some network disks have no such locks: then nobody is kept out
+    except OSError:  # some network disks have no locks; a folder that cannot be written is reported by the writer
         pass
     try:
         yield
     finally:
-        if handle >= 0:
-            os.close(handle)
-
-
-def _is_at(path: Path, handle: int) -> bool:
-    try:
-        return os.path.samestat(path.stat(), os.fstat(handle))
-    except FileNotFoundError:
-        return False
+        if lock.is_locked:
+            with contextlib.suppress(OSError):  # Windows removes it on release
+                path.unlink()
+            lock.release()
 
 
 def _sync(path: Path) -> None:

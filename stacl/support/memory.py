@@ -1,4 +1,4 @@
-"""What the machine is asked to do differently while it trains."""
+"""Settings of the memory allocator for training."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ _TRIM_THRESHOLD, _TOP_PAD, _MMAP_MAX = -1, -2, -4  # names of glibc's mallopt
 
 
 def keep_memory() -> bool:
-    """Have freed memory kept for the next tensor, instead of given back: True if the machine's library can.
+    """Make the C library keep freed memory for the next tensor. Return True if it can (glibc).
 
-    By default the C library of Linux takes every large tensor fresh from the kernel and gives it back at once.
-    The kernel then zeroes the same pages over and over: about a tenth of the time of a CPU training step.
+    By default glibc requests memory for every large tensor from the kernel and returns it at once. The kernel then
+    zeroes the same pages again and again, which takes about a tenth of a CPU training step.
     """
     if not sys.platform.startswith("linux"):
         return False
@@ -21,4 +21,4 @@ def keep_memory() -> bool:
     except (OSError, AttributeError):  # another C library than glibc
         return False
     settings = ((_MMAP_MAX, 0), (_TRIM_THRESHOLD, 2**30), (_TOP_PAD, 2**26))
-    return sum(mallopt(name, value) for name, value in settings) == len(settings)
+    return all([mallopt(name, value) == 1 for name, value in settings])

@@ -1,10 +1,13 @@
-"""Progress of long work: a line that renews itself on a terminal, plain lines now and then elsewhere. On stderr."""
+"""Progress of long work on stderr: a tqdm bar on a terminal, a plain line every 30 seconds elsewhere."""
 
 from __future__ import annotations
 
 import sys
 import time
-from typing import TextIO
+from typing import TYPE_CHECKING, Never, TextIO
+
+if TYPE_CHECKING:
+    from tqdm import tqdm
 
 
 def duration(seconds: float) -> str:
@@ -21,51 +24,50 @@ def duration(seconds: float) -> str:
 
 
 class Progress:
-    """How far, how fast, how long still.
-
-    On a terminal one line is rewritten a few times a second; elsewhere a line is printed every `quiet` seconds.
-    """
+    """How many items of some work are done, and how long the rest will take."""
 
     def __init__(self, what: str, total: int | None = None, done: int = 0, quiet: float = 30.0) -> None:
-        self.what, self.total = what, total
-        self._first = self._done = done
+        """`what` names the items in the plural; `quiet` is the number of seconds between two plain lines."""
+        self._what, self._total, self._quiet = what, total, quiet
+        self._first = done
         self._begin = self._last = time.monotonic()
         self._out: TextIO = sys.stderr
-        self._live = self._out.isatty()
-        self._every = 0.2 if self._live else quiet
-        self._width = 0
+        self._bar = _bar(what, total, done, self._out) if self._out.isatty() else None
 
     def update(self, done: int, note: str = "") -> None:
-        self._done = done
+        """Set the number of items that are done, and a note to show beside it."""
+        if self._bar is not None:
+            if note:
+                self._bar.set_postfix_str(note, refresh=False)
+            self._bar.update(done - self._bar.n)
+            return
         now = time.monotonic()
-        if now - self._last >= self._every:
+        if now - self._last >= self._quiet:
             self._last = now
-            self._show(self.line(now, note))
-
-    def line(self, now: float, note: str = "") -> str:
-        parts = [f"{self.what} {self._done:,}" + (f" of {self.total:,}" if self.total else "")]
-        rate = (self._done - self._first) / max(1e-9, now - self._begin)
-        if self.total and rate > 0:
-            parts.append(f"{duration((self.total - self._done) / rate)} to go")
-        return ", ".join(parts + ([note] if note else []))
+            self.say(self._line(done, note, now))
 
     def say(self, text: str) -> None:
-        """A line that stays."""
-        self._clear()
+        """Print a line that stays."""
+        if self._bar is not None:
+            self._bar.clear()
         print(text, file=self._out, flush=True)
 
     def close(self) -> None:
-        self._clear()
+        """Remove the bar."""
+        if self._bar is not None:
+            self._bar.close()
 
-    def _show(self, text: str) -> None:
-        if self._live:
-            self._out.write("\r" + text.ljust(self._width))
-            self._width = len(text)
-            self._out.flush()
-        else:
-            print(text, file=self._out, flush=True)
+    def _line(self, done: int, note: str, now: float) -> str:
+        parts = [f"{self._what} {done:,}" + (f" of {self._total:,}" if self._total else "")]
+        rate = (done - self._first) / max(1e-9, now - self._begin)
+        if self._total and rate > 0:
+            parts.append(f"{duration((self._total - done) / rate)} left")
+        return ", ".join(parts + ([note] if note else []))
 
-    def _clear(self) -> None:
-        if self._live and self._width:
-            self._out.write("\r" + " " * self._width + "\r")
-            self._width = 0
+
+def _bar(what: str, total: int | None, done: int, out: TextIO) -> tqdm[Never]:
+    from tqdm import tqdm  # only on a terminal
+
+    return tqdm(
+        desc=what, total=total, initial=done, unit="", file=out, leave=False, mininterval=0.2, dynamic_ncols=True
+    )

@@ -1,6 +1,6 @@
-"""Long computations in small steps: generators that yield nothing, now and then, and return what they found.
+"""Long computations in small steps: generators that yield None between steps and return a result.
 
-Whoever serves many turns to others in between; whoever has only this to do calls `run`.
+A server runs the steps of several computations in turn; other callers use `run`.
 """
 
 from __future__ import annotations
@@ -8,13 +8,14 @@ from __future__ import annotations
 from collections.abc import Generator
 from typing import TypeVar
 
-Found = TypeVar("Found")
+Result = TypeVar("Result")
 
 
-def run(steps: Generator[None, None, Found]) -> Found:
-    """All steps that are left; what they find."""
+def run(steps: Generator[None, None, Result]) -> Result:
+    """Run all remaining steps and return the result."""
     while True:
         try:
             next(steps)
         except StopIteration as end:
-            return end.value
+            result: Result = end.value
+            return result

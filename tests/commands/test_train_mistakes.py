@@ -16,6 +16,7 @@ from stacl.__main__ import main
 from stacl.config import TrainSettings
 from stacl.policies.base import policy
 from stacl.runs.checkpoint import checkpoints
+from stacl.runs.folder import RunFolder
 from stacl.support.errors import UserError
 from stacl.support.files import sole_use
 from stacl.training import optim, prepare, trainer
@@ -38,29 +39,29 @@ def files(tmp_path, source: str, target: str):
     [
         ("train.stepz=3", "there is no train.stepz; did you mean steps?"),
         ("trian.steps=3", "there is no trian; did you mean train?"),
-        ("train.steps=many", "train.steps must be a whole number, not 'many'"),
-        ("train.steps=0", "train.steps must be from 1"),
-        ("train.cooldown=-5", "train.cooldown must be from 0"),
-        ("model.dropout=1.5", "model.dropout must be from 0.0 to 0.99"),
+        ("train.steps=many", "train.steps must be a whole number, 1 or more, not 'many'"),
+        ("train.steps=0", "train.steps must be a whole number, 1 or more"),
+        ("train.cooldown=-5", "train.cooldown must be a whole number, 0 or more"),
+        ("model.dropout=1.5", "model.dropout must be a number from 0.0 to 0.99"),
         ("model.preset=huge", "one of tiny, small, base"),
         ("model.encoder=causl", "one of causal, prefix"),
-        ("model.heads=3", "cannot be shared out among 3 heads"),
+        ("model.heads=3", "must be a multiple of model.heads (3)"),
         ("model.kind=lstm", "no model is called 'lstm'"),
         ("policy=wait-k:0", "k must be a whole number from 1"),
         ("policy=wait-k:-4", "k must be a whole number from 1"),
         ("policy=wait-k:3,c=1", "c must be below 1"),
         ("policy=wait", "no policy is called 'wait'"),
         ("data.corpora=copi", "no corpus is called 'copi'"),
-        ("data.source=", "must say the languages"),
+        ("data.source=", "must name the languages"),
         ("train.device=tpu", "must be auto, cpu, cuda or cuda:N, not 'tpu'"),
         ("train.device=cpu:x", "must be auto, cpu, cuda or cuda:N, not 'cpu:x'"),
         ("train", "--set takes section.field=value"),
         ("text.vocabulary=60000", "does not hold 60000 different pieces; set text.vocabulary to at most"),
-        ("text.vocabulary=100", "must be from 300"),
+        ("text.vocabulary=100", "must be a whole number from 300"),
         ("data.max_words=1", "the corpus is empty"),
-        ("train.seed=-1", "train.seed must be from 0"),
-        ("model.width=-8", "model.width must be from 0"),
-        ("train.beta2=1", "train.beta2 must be from 0.0"),
+        ("train.seed=-1", "train.seed must be a whole number from 0"),
+        ("model.width=-8", "model.width must be a whole number from 0"),
+        ("train.beta2=1", "train.beta2 must be a number from 0.0"),
         ("data.corpora=files:splits=x", "corpus files has no option 'splits'"),
     ],
 )
@@ -102,7 +103,7 @@ def test_files_that_are_missing_misaligned_empty_or_not_text(tmp_path, capsys, q
     (tmp_path / "broken.toml").write_text("[train\n")
     assert "not a readable TOML" in complaint(capsys, "train", tmp_path / "broken.toml")
     assert "a config is needed" in complaint(capsys, "train")
-    assert "no run folder" in complaint(capsys, "train", "--resume", "--out", tmp_path / "nothing")
+    assert "not a run folder" in complaint(capsys, "train", "--resume", "--out", tmp_path / "nothing")
 
 
 def test_a_corpus_that_is_only_for_measuring(tmp_path, capsys):
@@ -186,7 +187,7 @@ def test_a_vocabulary_is_learned_from_all_of_the_text(tmp_path, capsys, monkeypa
 
 def test_a_place_that_is_no_place_for_a_run(tmp_path, capsys, quick):
     (tmp_path / "a file").write_text("precious\n")
-    assert "is a file, no folder for a run" in complaint(capsys, "train", *quick, "--out", tmp_path / "a file")
+    assert "is a file, not a folder" in complaint(capsys, "train", *quick, "--out", tmp_path / "a file")
     (tmp_path / "own" / "vocabulary").mkdir(parents=True)
     assert "has a vocabulary, but is no run" in complaint(capsys, "train", *quick, "--out", tmp_path / "own")
     assert (tmp_path / "own" / "vocabulary").is_dir()
@@ -201,7 +202,7 @@ def test_two_vocabularies_are_not_exchanged(tmp_path, quick):
     back = {"data__source": "en", "data__target": "de", "data__train_files": pair, "data__valid_files": pair}
     options = changes(**common, **back, model__start=str(tmp_path / "there"))
     assert main(["train", str(config), "--out", str(tmp_path / "back"), *options]) == 0
-    source, target = api.load_vocabularies(tmp_path / "back")
+    source, target = RunFolder(tmp_path / "back").vocabularies()
     assert len(source.encode_word("asleep")) < len(target.encode_word("asleep"))
     assert len(target.encode_word("schläft")) < len(source.encode_word("schläft"))
 
@@ -251,9 +252,9 @@ def test_loading_a_model_runs_no_code(tmp_path, quick):
     assert str(translator.translate_lines(["ba"], "wait-k:1")[0].policy) == "wait-k:1"
     with pytest.raises(UserError, match=r"was trained under .*mine.py:g, which is not part of it"):
         translator.stream()
-    assert str(api.load(folder, reading="wait-k:2").policy) == "wait-k:2"
+    assert str(api.load(folder, policy="wait-k:2").policy) == "wait-k:2"
     own.write_text("def g(t): return t + 1\n")
-    assert api.load(folder, reading=f"{own}:g").policy.schedule(9, 3) == [2, 3, 4]
+    assert api.load(folder, policy=f"{own}:g").policy.schedule(9, 3) == [2, 3, 4]
 
 
 def test_a_policy_that_never_reads_trains_with_any_encoder(tmp_path, quick):

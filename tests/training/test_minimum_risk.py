@@ -9,15 +9,16 @@ import numpy as np
 import pytest
 import torch
 
-from stacl import api, config
+from stacl import config
 from stacl.decoding.batched import Sources, decode
-from stacl.decoding.engine import TorchEngine
 from stacl.decoding.rules import Rules
+from stacl.engines.torch import TorchEngine
 from stacl.models.batch import collate
 from stacl.models.loss import loss_of
 from stacl.models.masks import scheduled
 from stacl.policies.base import policy
 from stacl.runs.checkpoint import load_tensors
+from stacl.runs.folder import RunFolder, build_model
 from stacl.support.errors import UserError
 from stacl.training import minimum_risk
 from stacl.training.minimum_risk import Practice
@@ -33,7 +34,7 @@ TRYING = [f"train.samples={SAMPLES}", "train.temperature=2.5", "train.threads=1"
 
 def begun(copy_run, folder, prepared: Prepared | None, *changes: str) -> Trainer:
     settings = config.load(copy_run / "config.toml", [*TRYING, f"model.start={copy_run}", *changes])
-    trainer = Trainer(settings, folder, prepared or prepare(settings, folder, lambda text: None))
+    trainer = Trainer(settings, RunFolder(folder), prepared or prepare(settings, RunFolder(folder), lambda text: None))
     trainer.resume()
     return trainer
 
@@ -101,7 +102,7 @@ def test_drawn_as_sharply_as_can_be_it_is_what_the_model_would_say(trainer, toy_
     quick = [f"{name}={value}" for name, value in QUICK.items()]
     settings = config.load(toy_config, [*quick, "train.samples=3", "train.temperature=0.01", "policy=wait-k:2", model])
     prepared = trainer.prepared
-    built = api.build_model(settings, prepared.source, prepared.target).eval()
+    built = build_model(settings.model, prepared.source, prepared.target, settings.text.shared).eval()
     found = []
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(minimum_risk, "decode", lambda *asked: found.extend(decode(*asked)) or found)
@@ -245,9 +246,9 @@ def test_practice_resumes_to_the_same_weights(tmp_path, toy_config):
     ("change", "said"),
     [
         ("train.samples=1", "compared with one another"),
-        ("train.samples=-1", "train.samples must be from 0"),
-        ("train.temperature=0", "train.temperature must be from 0.01"),
-        ("train.references=-0.1", "train.references must be from 0"),
+        ("train.samples=-1", "train.samples must be a whole number from 0"),
+        ("train.temperature=0", "train.temperature must be a number from 0.01"),
+        ("train.references=-0.1", "train.references must be a number, 0.0 or more"),
     ],
 )
 def test_mistakes_are_named(toy_config, change, said):
