@@ -23,6 +23,7 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")  # before numpy and torch are impo
 import numpy as np
 
 from stacl import api
+from stacl.live.translator import Translator
 from stacl.traces.trace import Trace
 
 WORDS_AN_HOUR = 9000
@@ -56,7 +57,7 @@ def words_of(path: Path, count: int) -> list[str]:
 
 def listen(
     stream: Stream,
-    translator: api.Translator,
+    translator: Translator,
     words: Sequence[str],
     reading: str | None = None,
     clock: Callable[[], float] = time.perf_counter,

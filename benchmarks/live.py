@@ -167,10 +167,10 @@ def build_peer(folder: Path, quantization: str | None) -> Driver:
 def systems(folder: Path) -> dict[str, Driver]:
     import torch
 
-    from stacl.decoding.engine import TorchEngine
-    from stacl.engines.onnx import FastEngine
+    from stacl.engines.torch import TorchEngine
     from stacl.export.onnx import export_model
     from stacl.models.transformer import Transformer
+    from stacl.runs.exported import load_engine
 
     torch.set_num_threads(1)
     torch.manual_seed(1)
@@ -185,7 +185,7 @@ def systems(folder: Path) -> dict[str, Driver]:
     found = {}
     for name, precision in ((FAST, "int8"), (FLOAT, "float32")):
         export_model(model, folder / precision, precision)
-        found[name] = engine_driver(FastEngine.load(folder / precision))
+        found[name] = engine_driver(load_engine(folder / precision)[0])
     found[CACHED] = engine_driver(TorchEngine(model))
     found[UNCACHED] = uncached_driver(model)
     try:

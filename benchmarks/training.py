@@ -26,8 +26,9 @@ from pathlib import Path
 
 import numpy as np
 
-from stacl import api, config
+from stacl import config
 from stacl.models.batch import Encoded, epoch_batches
+from stacl.runs.folder import RunFolder
 from stacl.training.prepare import prepare
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -93,7 +94,7 @@ def prepared(root: str, folder: Path) -> Path:
     settings = config.load(CONFIG, [f"{name}={value}" for name, value in SIZES.items()] + [f"data.root={root}"])
     folder.mkdir(parents=True, exist_ok=True)
     config.save(settings, folder / "config.toml")
-    prepare(settings, folder, lambda text: print(text, file=sys.stderr))
+    prepare(settings, RunFolder(folder), lambda text: print(text, file=sys.stderr))
     return folder
 
 
@@ -140,7 +141,7 @@ share_decoder_embeddings: true
 
 def opennmt(python: str, folder: Path, args: argparse.Namespace) -> float:
     """Source and target pieces a second of OpenNMT-py's own command, its start not counted."""
-    data, (pieces, _) = Encoded(folder / "data" / "train"), api.load_vocabularies(folder)
+    data, (pieces, _) = Encoded(folder / "data" / "train"), RunFolder(folder).vocabularies()
     with tempfile.TemporaryDirectory() as work:
         home = Path(work)
         with (home / "source").open("w") as source, (home / "target").open("w") as target:

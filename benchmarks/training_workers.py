@@ -19,8 +19,9 @@ import numpy as np
 import torch
 from torch import nn
 
-from stacl import api, config
+from stacl import config
 from stacl.models.batch import Batch, Encoded, collate, epoch_batches
+from stacl.runs.folder import RunFolder
 from stacl.text.subwords import PAD
 from stacl.training.prepare import prepare
 from stacl.training.trainer import Trainer
@@ -35,7 +36,7 @@ class Data:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        self.source, self.target = api.load_vocabularies(folder)
+        self.source, self.target = RunFolder(folder).vocabularies()
         self.encoded = Encoded(folder / "data" / "train")
 
     def batch(self, numbers: np.ndarray) -> Batch:
@@ -81,7 +82,7 @@ def ours(data: Data, spec: str, kind: str = "transformer", encoder: str = "causa
     """The training step of this package."""
     changes = [f"policy={spec}", f"model.kind={kind}", f"model.encoder={encoder}"]
     settings = config.load(data.folder / "config.toml", [*changes, f"train.threads={torch.get_num_threads()}"])
-    trainer = Trainer(settings, data.folder, prepare(settings, data.folder, print))
+    trainer = Trainer(settings, RunFolder(data.folder), prepare(settings, RunFolder(data.folder), print))
     batches = data.numbers(data.is_long if long else None)
 
     def step() -> int:

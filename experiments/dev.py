@@ -14,9 +14,9 @@ from itertools import islice
 from pathlib import Path
 
 from stacl import api
-from stacl.api import Translator
 from stacl.corpora.base import corpus
-from stacl.evaluation.evaluate import Decoding, evaluate
+from stacl.evaluation.evaluate import Condition, evaluate
+from stacl.live.translator import Translator
 from stacl.policies.base import policy
 from stacl.training.augment import careless
 
@@ -43,7 +43,7 @@ def dev_sets(source: str, target: str, root: str) -> dict[str, Pairs]:
 
 def bleu(translator: Translator, pairs: Pairs, spec: str) -> float:
     sources, references = map(list, zip(*pairs, strict=True))
-    return evaluate(translator, sources, {"reference": references}, Decoding(policy(spec)))["scores"]["BLEU"]
+    return evaluate(translator, sources, {"reference": references}, Condition(policy(spec)))["scores"]["BLEU"]
 
 
 def row(translator: Translator, sets: dict[str, Pairs]) -> dict[str, str]:

@@ -16,10 +16,12 @@ from itertools import islice
 
 from experiments.dev import SETS
 from stacl import api
-from stacl.api import Translator
 from stacl.corpora.base import corpus
+from stacl.decoding.options import Decoding
+from stacl.live.translator import Translator
 
 LINES = 250
+FREE, BOUND = Decoding(constraints=("repetition",)), Decoding()  # without and with the constraint on numbers
 Pairs = list[tuple[str, str]]
 
 
@@ -39,10 +41,10 @@ def lines_with_numbers(where: str, source: str, target: str, root: str) -> Pairs
     return list(islice((pair for pair in pairs if numbers(pair[0]) & numbers(pair[1])), LINES))
 
 
-def said(translator: Translator, pairs: Pairs, policy: str) -> tuple[float, int]:
+def said(translator: Translator, pairs: Pairs, policy: str, decoding: Decoding) -> tuple[float, int]:
     """The share of the numbers that came through, and how many were made up."""
     wanted = found = invented = 0
-    traces = translator.translate_lines([source for source, _ in pairs], policy)
+    traces = translator.translate_lines([source for source, _ in pairs], policy, decoding=decoding)
     for (source, reference), trace in zip(pairs, traces, strict=True):
         here, expected = numbers(translator.target_language.join(trace.target)), numbers(reference)
         both = Counter({number: times for number, times in expected.items() if number in numbers(source)})
@@ -60,13 +62,13 @@ def main() -> None:
     print("| | lines | policy | free: said | invented | by the rule: said | invented |\n|---|--:|---|--:|--:|--:|--:|")
     for name in args.models:
         source, target = name.split("-")
-        free, bound = api.load(name), api.load(name)
-        free.numbers = None
+        translator = api.load(name)
         for where in SETS[source if target == "en" else target][1:]:
             pairs = lines_with_numbers(where, source, target, args.root)
             for policy in ("wait-k:3", "full"):
                 cells = [
-                    f"{share:.1%} | {wrong}" for share, wrong in (said(one, pairs, policy) for one in (free, bound))
+                    f"{share:.1%} | {wrong}"
+                    for share, wrong in (said(translator, pairs, policy, one) for one in (FREE, BOUND))
                 ]
                 print(f"| {name}, {where} | {len(pairs)} | {policy} | " + " | ".join(cells) + " |", flush=True)
 

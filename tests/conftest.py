@@ -64,15 +64,16 @@ def babbler(copy_run, tmp_path_factory) -> Path:
     """A run with random weights: unlike one that has learned to copy, it has much to say when the source has ended."""
     import torch
 
-    from stacl import api, config
+    from stacl import config
     from stacl.runs import checkpoint
+    from stacl.runs.folder import RunFolder, build_model
 
     folder = tmp_path_factory.mktemp("babbler")
     shutil.copytree(copy_run / "vocabulary", folder / "vocabulary")
     settings = config.load(copy_run / "config.toml", ["model.width=32", "model.heads=2"])
-    config.save(settings, folder / "config.toml")
+    RunFolder(folder).save_settings(settings)
     torch.manual_seed(3)
-    model = api.build_model(settings, *api.load_vocabularies(folder))
+    model = build_model(settings.model, *RunFolder(folder).vocabularies(), settings.text.shared)
     checkpoint.save_model(folder / "model.safetensors", model.state_dict(), {})
     return folder
 

@@ -8,13 +8,14 @@ import re
 import numpy as np
 import torch
 
-from stacl.api import Translator
 from stacl.config import Config, DataSettings
-from stacl.decoding.engine import TorchEngine
+from stacl.engines.torch import TorchEngine
+from stacl.live.translator import Translator
 from stacl.models.base import Model
 from stacl.models.batch import Batch, collate
 from stacl.models.rnn import Rnn
 from stacl.models.transformer import Transformer
+from stacl.runs.manifest import Manifest
 from stacl.text.languages import language
 from stacl.text.subwords import BEGIN, END, SPACE, Subwords
 
@@ -81,7 +82,7 @@ def random_translator(name: str = "transformer-causal", source: str = "de", targ
         model.bias[END] += 4.0
         model.bias[torch.from_numpy(pieces.ends_word)] += 3.0
         model.bias[pieces.pieces.index(SPACE)] = -100.0  # a word without a letter is not shown, and not counted
-    return Translator(settings, TorchEngine(model), pieces, pieces)
+    return Translator(Manifest.of(settings), TorchEngine(model), pieces, pieces)
 
 
 def frames(text: str) -> list[tuple[str, str]]:

@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from stacl.runs import pretrained
+from stacl.runs.folder import RunFolder
 from stacl.support.errors import UserError
 from stacl.support.files import write_atomically
 
@@ -50,9 +51,9 @@ def run(args: argparse.Namespace) -> int:
     if len(args.runs) < 2:
         raise UserError("an average needs two runs or more")
     try:
-        from stacl import api, config
         from stacl.policies.base import policy
         from stacl.runs import checkpoint
+        from stacl.runs.folder import build_model
         from stacl.training.prepare import prepare
         from stacl.training.validate import Figures, validate
         from stacl.training.warm_start import begin_with
@@ -62,23 +63,23 @@ def run(args: argparse.Namespace) -> int:
     last = runs[-1]
     _check_alike(runs)
     facts = {"step": checkpoint.model_facts(last / "model.safetensors")["step"], "averaged": len(runs)}
-    settings = config.load(last / "config.toml", ["train.bleu_lines=0"])  # the loss alone says enough, and sooner
+    settings = RunFolder(last).settings(["train.bleu_lines=0"])  # the loss alone says enough, and sooner
     chosen = policy(settings.policy)
-    vocabularies = api.load_vocabularies(last)
+    vocabularies = RunFolder(last).vocabularies()
 
     def taken(folder: Path) -> dict[str, Tensor]:
         """As large as the last: layers and units that a smaller one lacks add nothing."""
-        model = api.build_model(settings, *vocabularies)
+        model = build_model(settings.model, *vocabularies, settings.text.shared)
         begin_with(model, settings.model, folder, *vocabularies)
         return model.state_dict()
 
     weights = {folder: taken(folder) for folder in runs}
     mean = checkpoint.average(weights[folder] for folder in runs)
     with tempfile.TemporaryDirectory() as scratch:
-        prepared = prepare(settings, _home(last, Path(scratch)), lambda text: print(text, file=sys.stderr))
+        prepared = prepare(settings, RunFolder(_home(last, Path(scratch))), lambda text: print(text, file=sys.stderr))
 
         def figures(weights: dict[str, Tensor], name: Path) -> Figures:
-            model = api.build_model(settings, prepared.source, prepared.target)
+            model = build_model(settings.model, prepared.source, prepared.target, settings.text.shared)
             checkpoint.load_weights(model, weights, str(name))
             found = validate(model.eval(), prepared, settings, chosen)
             print(f"{name}: validation loss {found.loss:.4f}", flush=True)
@@ -90,8 +91,9 @@ def run(args: argparse.Namespace) -> int:
 
     def write(folder: Path) -> None:
         folder.mkdir(parents=True)
-        shutil.copytree(last / "vocabulary", folder / "vocabulary")
-        shutil.copy(last / "config.toml", folder)
+        made = RunFolder(folder)
+        shutil.copytree(RunFolder(last).vocabulary, made.vocabulary)
+        made.save_settings(RunFolder(last).settings())
         checkpoint.save_model(folder / "model.safetensors", mean, facts)
 
     write_atomically(args.out, write)
@@ -108,9 +110,7 @@ def _home(last: Path, scratch: Path) -> Path:
 
 def _check_alike(runs: list[Path]) -> None:
     """The same model over the same pieces, or the mean of two weights means nothing."""
-    from stacl import config
-
-    every = [config.load(folder / "config.toml") for folder in runs]
+    every = [RunFolder(folder).settings() for folder in runs]
     models = [(replace(one.model.resolved(), **_MAY_DIFFER), one.data.source, one.data.target) for one in every]
     for folder, model in zip(runs, models, strict=True):
         if model != models[-1] or _pieces(folder) != _pieces(runs[-1]):

@@ -30,8 +30,8 @@ from stacl.support.errors import UserError
 from stacl.support.files import sole_writer, write_text_atomically
 
 if TYPE_CHECKING:
-    from stacl.api import Translator
     from stacl.corpora.base import Corpus
+    from stacl.live.translator import Translator
     from stacl.policies.base import Policy
 
 BLOCK = 1024  # lines translated between two writings: within a block, lines of like length go together
@@ -48,6 +48,15 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--size", type=int, default=64, metavar="N", help="lines decoded together (64)")
 
 
+def _trained_on(name: str) -> str | None:
+    """The root folder of the data that a run was trained on, if its config says so."""
+    from stacl.runs import pretrained
+    from stacl.runs.folder import RunFolder
+
+    folder = RunFolder(pretrained.find(name))
+    return (folder.settings().data.root if folder.config.exists() else "") or None
+
+
 def run(args: argparse.Namespace) -> int:
     for name in ("beam", "size"):
         if getattr(args, name) < 1:
@@ -62,8 +71,8 @@ def run(args: argparse.Namespace) -> int:
     # Once, for a file of one's own may be edited meanwhile; and a typo is said before anything is loaded.
     chosen = policy(args.policy)
     translator = api.load(args.run_folder)
-    data = translator.settings.data
-    text = _text(args.corpus, data.source, data.target, args.root or data.root or None)
+    data = translator.manifest
+    text = _text(args.corpus, data.source, data.target, args.root or _trained_on(args.run_folder))
     lines = (source for source, _ in text.open(args.split))
     # One language on both sides (a toy task) must not make one file of two.
     sides = (data.source, data.target) if data.source != data.target else ("source", "target")
@@ -105,6 +114,8 @@ def _distill(
     facts: dict[str, object],
     files: tuple[Path, ...],
 ) -> None:
+    from stacl.decoding.options import Decoding
+
     """Translate what is missing, and give the files their names once they are whole."""
     from stacl.support.progress import Progress
 
@@ -120,7 +131,7 @@ def _distill(
         bar = Progress("lines", done=done)
         with partial[0].open("ab") as sources, partial[1].open("ab") as targets:
             for block in iter(lambda: list(itertools.islice(lines, BLOCK)), []):
-                traces = translator.translate_lines(block, chosen, beam=args.beam, size=args.size)
+                traces = translator.translate_lines(block, chosen, decoding=Decoding(beam=args.beam), size=args.size)
                 _append(sources, block)
                 _append(targets, [translator.target_language.join(trace.target) for trace in traces])
                 done += len(block)

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import argparse
 
-from stacl import config
 from stacl.runs import pretrained
+from stacl.runs.folder import RunFolder
 from stacl.text.languages import language
 
 
@@ -24,9 +24,9 @@ def run(args: argparse.Namespace) -> int:
     width = max(map(len, pretrained.names()))
     for name in pretrained.names():
         folder = pretrained.folder(name)
-        settings = config.load(folder / "config.toml")
+        manifest = RunFolder(folder).manifest()
         size = sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
-        direction = f"{language(settings.data.source).name} to {language(settings.data.target).name}"
+        direction = f"{language(manifest.source).name} to {language(manifest.target).name}"
         print(f"{name:<{width}} {direction:<18} {size / 1e6:>4.1f} MB   {pretrained.summary(name)}")
     print("\nstacl translate NAME translates live; stacl models NAME shows a model's card.")
     return 0

@@ -25,7 +25,7 @@ from stacl.server import limits
 from stacl.support.errors import UserError
 
 if TYPE_CHECKING:
-    from stacl.api import Translator
+    from stacl.live.translator import Translator
     from stacl.server.settings import Settings
 
 _TOKEN = "STACL_TOKEN"
@@ -147,7 +147,7 @@ def _folders(models: list[str]) -> dict[str, Path | str]:
 def _loaded(folders: dict[str, Path | str], reading: str | None) -> dict[str, Translator]:
     from stacl import api
 
-    found = {name: api.load(folder, reading=reading) for name, folder in folders.items()}
+    found = {name: api.load(folder, policy=reading) for name, folder in folders.items()}
     for name, translator in found.items():
         try:
             _ = translator.policy  # a model may need a file of its maker's, which is not run unasked

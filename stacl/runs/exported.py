@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from stacl.engines.kv_cache import Sizes
-from stacl.engines.onnx import READ, WEIGHTS, WRITE
+from stacl.engines.onnx import READ, WEIGHTS, WRITE, OnnxEngine
 from stacl.support.errors import UserError
 from stacl.support.files import checksum
 
@@ -44,3 +44,9 @@ def verified(folder: Path) -> tuple[Sizes, str]:
         if not file.is_file() or checksum(file) != sums.get(name):
             raise UserError(f"{file} is damaged: it is not the file that was exported; export it again")
     return sizes, str(sums[WEIGHTS])
+
+
+def load_engine(folder: Path) -> tuple[OnnxEngine, str]:
+    """The engine of a folder that was exported, and the checksum of its weights."""
+    sizes, fingerprint = verified(folder)
+    return OnnxEngine.load(folder, sizes), fingerprint

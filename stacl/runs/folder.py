@@ -23,7 +23,6 @@ from typing import TYPE_CHECKING, Any
 
 from stacl import config
 from stacl.config import Config
-from stacl.engines.onnx import OnnxEngine
 from stacl.policies.base import Policy, policy
 from stacl.runs import exported
 from stacl.runs.manifest import Manifest
@@ -92,8 +91,7 @@ class RunFolder:
         if name not in _ENGINES:
             raise UserError(f"no engine is called {name!r}{suggest(name, _ENGINES)}")
         if name == "onnx" or (name == "auto" and self.exported.is_dir() and not self.weights.exists()):
-            sizes, fingerprint = exported.verified(self.exported)
-            return OnnxEngine.load(self.exported, sizes), fingerprint
+            return exported.load_engine(self.exported)
 
         from stacl.engines.torch import TorchEngine
         from stacl.runs import checkpoint
@@ -122,8 +120,12 @@ class RunFolder:
         remove(self.vocabulary)  # a failed beginning left it behind
         self.save_settings(settings)
 
-    def resumed_settings(self, wanted: Config) -> list[tuple[str, object, object]]:
-        """Refuse settings that would make it another run; the fields of `train` that change from here on."""
+    def changed_fields(self, wanted: Config) -> list[tuple[str, object, object]]:
+        """The fields of `train` that change if it goes on with these settings: name, old value, new value."""
+        return _changes(self.settings(), wanted, "train")
+
+    def check_resumable(self, wanted: Config) -> None:
+        """Refuse settings that would make it another run."""
         begun = self.settings()
         for section in ("data", "text", "model"):
             changed = [name for name, _, _ in _changes(begun, wanted, section)]
@@ -136,11 +138,9 @@ class RunFolder:
         if begun.policy != wanted.policy:
             raise UserError(f"{self} was begun under {begun.policy}, not {wanted.policy}; --out RUN begins a new run")
         self._check_schedule(policy(wanted.policy))
-        changes = _changes(begun, wanted, "train")
-        for name, _, _ in changes:
+        for name, _, _ in _changes(begun, wanted, "train"):
             if name in _FIXED:
                 raise UserError(f"{self} was begun with another train.{name}; --out RUN begins a new run")
-        return changes
 
     def save_schedule(self, chosen: Policy) -> None:
         """The outline of the policy: its file may be edited, and the run then must not go on."""

@@ -14,7 +14,7 @@ from stacl.server.worker import Scheduler
 from stacl.traces.trace import Trace
 
 if TYPE_CHECKING:
-    from stacl.api import Translator
+    from stacl.live.translator import Translator
 
 _AHEAD = 32  # sentences of a session's tracks that wait; more go without
 _LONGEST = 100  # words: the work grows with the square of a sentence's length

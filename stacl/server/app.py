@@ -24,7 +24,7 @@ from stacl.server.settings import Settings
 from stacl.server.tracks import Tracks
 
 if TYPE_CHECKING:
-    from stacl.api import Translator
+    from stacl.live.translator import Translator
 
 
 def create_app(models: Mapping[str, Translator], settings: Settings | None = None) -> Starlette:

@@ -17,7 +17,7 @@ from stacl.server.worker import Mailbox, Scheduler
 from stacl.support.errors import suggest
 
 if TYPE_CHECKING:
-    from stacl.api import Translator
+    from stacl.live.translator import Translator
     from stacl.server.live import Connection
     from stacl.server.settings import Settings
 

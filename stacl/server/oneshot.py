@@ -8,14 +8,15 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from stacl.live.session import Source
+from stacl.decoding.options import Decoding
 from stacl.policies.base import Policy
 from stacl.server.events import segment_members
 from stacl.server.tracks import slices
+from stacl.text.source import SourceText
 from stacl.traces.trace import Trace
 
 if TYPE_CHECKING:
-    from stacl.api import Translator
+    from stacl.live.translator import Translator
 
 
 class Translation:
@@ -33,8 +34,8 @@ class Translation:
         longest: int,
     ) -> None:
         self._language = translator.target_language
-        self._source = Source(translator.source_language, segment, longest)
-        self._session = translator.stream(policy, beam=beam, ahead=ahead, on_trace=self._keep)
+        self._source = SourceText(translator.source_language, segment, longest)
+        self._session = translator.stream(policy, decoding=Decoding(beam=beam, ahead=ahead), on_trace=self._keep)
         self._segments: list[dict[str, Any]] = []
         self._lines: list[str] = []
         self._cancelled = False
@@ -63,7 +64,7 @@ class Translation:
             words: list[str] = []
             for part in slices(line + "\n"):
                 for item in self._source.feed(part):
-                    for word in self._session.hear(item):
+                    for word in self._session.take(item):
                         if word:
                             words.append(word.text)
                         yield

@@ -12,7 +12,7 @@ from stacl.server.protocol import Change, Close, Command, End, Refusal
 from stacl.server.tracks import Tracks
 
 if TYPE_CHECKING:
-    from stacl.api import Translator
+    from stacl.live.translator import Translator
     from stacl.policies.base import Policy
     from stacl.server.limits import Limits
     from stacl.server.metrics import Metrics

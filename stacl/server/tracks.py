@@ -8,16 +8,17 @@ from enum import Enum
 from typing import TYPE_CHECKING
 
 from stacl.live.sentence import Written
-from stacl.live.session import Session, Source
+from stacl.live.session import Session
 from stacl.policies.base import Policy
 from stacl.server.aligner import Aligner, Finished, without_alignment
 from stacl.server.events import Event, segment_members
 from stacl.server.protocol import Change, Close, Command, End, Text
 from stacl.text.sentences import SENTENCE_END, Item
+from stacl.text.source import SourceText
 from stacl.traces.trace import Trace
 
 if TYPE_CHECKING:
-    from stacl.api import Translator
+    from stacl.live.translator import Translator
 
 _SLICE = 64  # characters cut into words in one step
 _SURROGATES = re.compile("[\ud800-\udfff]")
@@ -49,7 +50,7 @@ class Tracks:
         longest: int,
         aligner: Aligner | None = None,
     ) -> None:
-        self._source = Source(translator.source_language, segment, longest)
+        self._source = SourceText(translator.source_language, segment, longest)
         self._language = translator.source_language
         self._sessions: list[Session] = [translator.stream(policy) for policy in policies]
         self.policies = [str(session.policy) for session in self._sessions]  # as they are now
@@ -116,14 +117,14 @@ class Tracks:
         yield Event.of("heard", place | {"text": item, "gap": self._language.gap(self._previous, item)})
         self._previous = item
         for track, session in enumerate(self._sessions):
-            yield from self._say(track, session.hear(item, arrived), arrived)
+            yield from self._say(track, session.take(item, arrived), arrived)
             yield Pause.REST  # a word may be a thousand pieces, and others want their turn
 
     def _end(self, arrived: float) -> Iterator[Step]:
         if not self._index:
             return
         for track, session in enumerate(self._sessions):
-            yield from self._say(track, session.hear(SENTENCE_END), arrived)
+            yield from self._say(track, session.take(SENTENCE_END), arrived)
             yield self._complete(track, session.traces.pop())
         self._segment += 1
         self._begin()

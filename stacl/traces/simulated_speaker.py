@@ -3,11 +3,18 @@
 from __future__ import annotations
 
 import bisect
+import math
 from dataclasses import replace
 
+from stacl.support.errors import UserError
 from stacl.traces.trace import Trace
 
 PACE = 0.4  # seconds a word: 150 words a minute, an unhurried speaker
+
+
+def check_pace(pace: float) -> None:
+    if not 0 < pace < math.inf:
+        raise UserError(f"the pace must be above 0 seconds per word, not {pace:g}")
 
 
 def since_first_sound(trace: Trace, pace: float) -> Trace:

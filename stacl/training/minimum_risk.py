@@ -23,8 +23,11 @@ from torch import Tensor
 
 from stacl.config import Config
 from stacl.decoding.batched import Sources, decode
-from stacl.decoding.engine import Engine, TorchEngine
+from stacl.decoding.constraints.base import Context, build
+from stacl.decoding.engine import Engine
+from stacl.decoding.options import GREEDY
 from stacl.decoding.rules import Rules
+from stacl.engines.torch import TorchEngine
 from stacl.models.base import Model
 from stacl.models.batch import Batch, collate
 from stacl.models.masks import scheduled
@@ -56,6 +59,7 @@ class Practice:
         self.samples, self.temperature = config.train.samples, config.train.temperature
         self.source, self.target = prepared.source, prepared.target
         self.language = language(config.data.target)
+        self._constraints = build(Context(self.source, self.target, self.language))  # as in live translation
         self._bleu = sacrebleu.BLEU(effective_order=True, tokenize=self.language.tokenizer)
         self._chrf = sacrebleu.CHRF(beta=1)  # recall for its own sake would teach the model to talk
 
@@ -69,7 +73,7 @@ class Practice:
         pairs = [pair for pair in batch.pairs() for _ in range(self.samples)]
         engine = _ByChance(TorchEngine(model), self.samples, self.temperature, rng.getrandbits(63))
         sources = Sources.of([source for source, _ in pairs], ends[0], drawn.unit)
-        found = decode(engine, sources, Rules(ends[1], drawn))
+        found = decode(engine, sources, Rules(ends[1], drawn, GREEDY, self._constraints))
         said = [np.array(hypothesis.pieces, dtype=np.int64) for hypothesis in found]
         near = np.array([self.nearness(one, reference) for one, (_, reference) in zip(said, pairs, strict=True)])
         near = near.reshape(-1, self.samples)
@@ -112,7 +116,7 @@ class _ByChance:
     one: with noise of Gumbel on the logits the highest is a sample.
     """
 
-    def __init__(self, engine: Engine, times: int, temperature: float, seed: int) -> None:
+    def __init__(self, engine: Engine[Any], times: int, temperature: float, seed: int) -> None:
         self.select = engine.select
         self._engine, self._times, self._temperature = engine, times, temperature
         self._rng = np.random.default_rng(seed)

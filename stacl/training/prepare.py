@@ -9,13 +9,12 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from stacl import api
 from stacl.config import Config
-from stacl.config import load as load_config
 from stacl.corpora.base import Concatenation, Corpus, corpus
 from stacl.corpora.files import Files
 from stacl.models.batch import Encoded
 from stacl.runs import pretrained
+from stacl.runs.folder import RunFolder
 from stacl.support.errors import UserError
 from stacl.support.files import write_atomically, write_text_atomically
 from stacl.support.progress import Progress
@@ -36,50 +35,50 @@ class Prepared:
     valid_text: list[Pair]  # as people wrote it, for BLEU
 
 
-def prepare(config: Config, folder: Path, report: Callable[[str], None]) -> Prepared:
-    """Everything below `folder`, made once; a run that was killed meanwhile makes the missing parts."""
-    data = folder / "data"
+def prepare(config: Config, run: RunFolder, report: Callable[[str], None]) -> Prepared:
+    """The data and vocabularies of a run, made once; a run that was killed meanwhile makes the missing parts."""
+    data = run.data
     if not all((data / part).exists() for part in ("train/encoded.json", "valid/encoded.json", "valid.tsv")):
         try:
-            _make(config, folder, report)
+            _make(config, run, report)
         finally:
-            _words(folder).unlink(missing_ok=True)
-    source, target = api.load_vocabularies(folder)
+            _words(run).unlink(missing_ok=True)
+    source, target = run.vocabularies(config.text.shared)
     valid_text = list(_read(data / "valid.tsv"))
     return Prepared(source, target, Encoded(data / "train"), Encoded(data / "valid"), valid_text)
 
 
-def _make(config: Config, folder: Path, report: Callable[[str], None]) -> None:
+def _make(config: Config, run: RunFolder, report: Callable[[str], None]) -> None:
     # First what is quickly said to be wrong: the training text takes minutes.
     start = _start(config)
     valid = list(_validation_pairs(config))
     if not valid:
         raise UserError("the validation set is empty")
-    words = _words(folder)
+    words = _words(run)
     words.parent.mkdir(parents=True, exist_ok=True)
     with words.open("w", encoding="utf-8") as file:
         written = sum(file.write(f"{source}\t{target}\n") for source, target in _training_pairs(config, report))
     if not written:
         raise UserError("the corpus is empty: the filters (data.max_words, data.max_ratio) left no pair to train on")
-    if not (folder / "vocabulary" / "source.model").exists():
-        write_atomically(folder / "vocabulary", lambda path: _vocabulary(config, start, words, path, report))
-    vocabularies = api.load_vocabularies(folder)
+    if not (run.vocabulary / "source.model").exists():
+        write_atomically(run.vocabulary, lambda path: _vocabulary(config, start, words, path, report))
+    vocabularies = run.vocabularies(config.text.shared)
     text = "".join(f"{source}\t{target}\n" for source, target in valid)
-    write_text_atomically(folder / "data" / "valid.tsv", text)
-    write_atomically(folder / "data" / "valid", lambda path: _encode(path, _cut(config, valid), vocabularies))
-    write_atomically(folder / "data" / "train", lambda path: _encode(path, _read(words), vocabularies))
+    write_text_atomically(run.data / "valid.tsv", text)
+    write_atomically(run.data / "valid", lambda path: _encode(path, _cut(config, valid), vocabularies))
+    write_atomically(run.data / "train", lambda path: _encode(path, _read(words), vocabularies))
 
 
-def _words(folder: Path) -> Path:
+def _words(run: RunFolder) -> Path:
     """One pair a line, words set apart by spaces: cut once, read twice, and then removed."""
-    return folder / "data" / "words.tsv"
+    return run.data / "words.tsv"
 
 
 def _training_pairs(config: Config, report: Callable[[str], None]) -> Iterator[Pair]:
     """The words of every pair to train on, after the filters, which say what they dropped."""
     settings = config.data
     for side in map(language, (settings.source, settings.target)):
-        if side.needs_spaces:
+        if side.needs_segmented_text:
             report(f"{side.name} is taken as it is: a word is what stands between two spaces")
     found: Corpus
     if settings.train_files:
@@ -184,7 +183,7 @@ def _start(config: Config) -> Path | None:
     if not config.model.start:
         return None
     start = pretrained.find(config.model.start)
-    api.load_vocabularies(start)  # says so if there is none
+    RunFolder(start).vocabularies()  # says so if there is none
     if (start / "vocabulary" / "target.model").exists() == config.text.shared:
         raise UserError(f"text.shared must be {str(not config.text.shared).lower()}, as in {start}")
     return start
@@ -192,10 +191,10 @@ def _start(config: Config) -> Path | None:
 
 def _vocabulary(config: Config, start: Path | None, words: Path, folder: Path, report: Callable[[str], None]) -> None:
     if start:
-        other = load_config(start / "config.toml").data
+        other = RunFolder(start).manifest()
         ours, theirs = (config.data.source, config.data.target), (other.source, other.target)
         if ours == theirs or (config.text.shared and ours == theirs[::-1]):
-            shutil.copytree(start / "vocabulary", folder)
+            shutil.copytree(RunFolder(start).vocabulary, folder)
             return
     report(f"learning {config.text.vocabulary:,} pieces")
     _learn(config, words, folder)

@@ -12,14 +12,12 @@ import dataclasses
 import math
 import random
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from stacl import api
 from stacl.config import Config
 from stacl.models.base import Model
 from stacl.models.batch import Batch, Encoded, collate, epoch_batches
@@ -28,6 +26,7 @@ from stacl.models.loss import loss_of
 from stacl.models.masks import reading
 from stacl.policies.base import policy
 from stacl.runs import checkpoint, pretrained
+from stacl.runs.folder import RunFolder, build_model
 from stacl.support import memory
 from stacl.support.errors import UserError
 from stacl.support.files import write_atomically
@@ -45,7 +44,7 @@ from stacl.training.warm_start import begin_with
 class Trainer:
     """One run. `fit` is the loop."""
 
-    def __init__(self, config: Config, folder: Path, prepared: Prepared, world: World | None = None) -> None:
+    def __init__(self, config: Config, folder: RunFolder, prepared: Prepared, world: World | None = None) -> None:
         self.config, self.folder, self.prepared = config, folder, prepared
         self.world = world or World()  # this process alone
         self.settings = config.train
@@ -55,7 +54,7 @@ class Trainer:
         memory.keep_memory()
         self.shares = Shares(self.settings.threads, self.settings.budget * max(1, self.settings.samples), self.device)
         torch.manual_seed(self.settings.seed)
-        self.model: Model = api.build_model(config, prepared.source, prepared.target).to(self.device)
+        self.model: Model = self._build_model().to(self.device)
         self._parameters = [parameter for parameter in self.model.parameters() if parameter.requires_grad]
         self.optimizer = optim.build(self.model, self.settings)
         self.precision = choose_precision(self.settings.precision, self.device)
@@ -63,9 +62,12 @@ class Trainer:
         self.position = Position()
         self.tally = Tally()
 
+    def _build_model(self) -> Model:
+        return build_model(self.config.model, self.prepared.source, self.prepared.target, self.config.text.shared)
+
     def resume(self) -> bool:
         """Go to where the newest checkpoint is; False if there is none, and the run begins."""
-        saved = checkpoint.checkpoints(self.folder / "checkpoints")
+        saved = checkpoint.checkpoints(self.folder.checkpoints)
         if not saved:
             if start := self.config.model.start:
                 vocabularies = self.prepared.source, self.prepared.target
@@ -88,7 +90,7 @@ class Trainer:
         """Train until there is a reason to stop."""
         settings, here = self.settings, self.position
         first = self.world.first  # the process that writes
-        log = Log(self.folder, here.step) if first else Nobody()
+        log = Log(self.folder.path, here.step) if first else Nobody()
         bar = Progress("step", self._expected_steps(), here.step) if first else Nobody()
         clock = Clock(here)
         for warning in self._warnings():
@@ -147,7 +149,7 @@ class Trainer:
     def save(self) -> None:
         more = {"scaler": self.scaler.state_dict(), "tally": dataclasses.asdict(self.tally)}
         progress = dataclasses.asdict(self.position) | more
-        checkpoint.save_checkpoint(self.folder / "checkpoints", self.model, self.optimizer, progress)
+        checkpoint.save_checkpoint(self.folder.checkpoints, self.model, self.optimizer, progress)
 
     def _updates(self) -> Iterator[list[Batch]]:
         """The batches of every update from the present position on; moves the position."""
@@ -235,7 +237,7 @@ class Trainer:
     def _validate(self) -> Figures:
         """Measure the average of the last weights, and keep it if it is the best so far."""
         here, settings = self.position, self.settings
-        snapshots = self.folder / "snapshots"
+        snapshots = self.folder.snapshots
         name = snapshots / f"{here.step:08d}.safetensors"
         write_atomically(name, lambda path: checkpoint.save_tensors(path, self.model.state_dict()))
         kept = sorted(path for path in snapshots.glob("[0-9]*.safetensors") if path <= name)[-settings.average :]
@@ -243,7 +245,7 @@ class Trainer:
             if old not in kept:
                 old.unlink()
         weights = checkpoint.average(map(checkpoint.load_tensors, kept))
-        measured = api.build_model(self.config, self.prepared.source, self.prepared.target)
+        measured = self._build_model()
         measured.load_state_dict(weights)
         with self.shares.together():
             figures = validate(measured.to(self.device).eval(), self.prepared, self.config, self.policy)
@@ -253,7 +255,7 @@ class Trainer:
         if (score, -figures.loss) > (here.best, -here.best_loss):  # a BLEU of 0 says little
             here.best, here.best_loss, here.best_step, here.since_best = score, figures.loss, here.step, 0
             facts = {"step": here.step, "averaged": len(kept), "valid": dataclasses.asdict(figures)}
-            checkpoint.save_model(self.folder / "model.safetensors", weights, facts)
+            checkpoint.save_model(self.folder.weights, weights, facts)
         return figures
 
     @property

@@ -10,14 +10,15 @@ from typing import TypeVar
 import sacrebleu
 import torch
 
-from stacl import api
 from stacl.config import Config
-from stacl.decoding.engine import TorchEngine
+from stacl.engines.torch import TorchEngine
+from stacl.live.translator import Translator
 from stacl.models.base import Model
 from stacl.models.batch import collate, epoch_batches
 from stacl.models.loss import loss_of
 from stacl.models.masks import scheduled
 from stacl.policies.base import Policy
+from stacl.runs.manifest import Manifest
 from stacl.training.prepare import Prepared
 
 Line = TypeVar("Line")
@@ -49,7 +50,9 @@ def validate(model: Model, prepared: Prepared, config: Config, chosen: Policy) -
     lines = spread_out(prepared.valid_text, config.train.bleu_lines)
     if not lines:
         return Figures(surprise / positions, 0.0, 0)
-    translator = api.Translator(config, TorchEngine(model), prepared.source, prepared.target, reading=chosen.settled())
+    translator = Translator(
+        Manifest.of(config), TorchEngine(model), prepared.source, prepared.target, policy=chosen.settled()
+    )
     traces = translator.translate_lines([source for source, _ in lines])
     said = [translator.target_language.join(trace.target) for trace in traces]
     metric = sacrebleu.BLEU(tokenize=translator.target_language.tokenizer)

@@ -17,11 +17,11 @@ from pathlib import Path
 import torch
 from torch import Tensor
 
-from stacl import api, config
 from stacl.config import ModelSettings
 from stacl.models.base import Model
 from stacl.runs import checkpoint
 from stacl.runs.dequantize import trained_tensors
+from stacl.runs.folder import RunFolder
 from stacl.support.errors import UserError
 from stacl.text.subwords import Subwords
 
@@ -30,12 +30,13 @@ _OUTPUTS = ("out_proj", "feed.down")  # by which a layer adds to what passes thr
 
 def begin_with(model: Model, settings: ModelSettings, start: Path, source: Subwords, target: Subwords) -> None:
     """Put the weights of the model `start` into a model of these settings and vocabularies."""
-    heads = config.load(start / "config.toml").model.resolved().heads
+    run = RunFolder(start)
+    heads = run.manifest().architecture.heads
     if settings.resolved().heads != heads:  # which no shape would tell
         raise UserError(f"model.heads must be {heads}, as in {start}, not {settings.resolved().heads}")
-    tensors = trained_tensors(start)
+    tensors = trained_tensors(run)
     own = model.state_dict()
-    known_source, known_target = api.load_vocabularies(start)
+    known_source, known_target = run.vocabularies()
     for name, ours, theirs in (
         ("source_embedding.weight", source, known_source),
         ("target_embedding.weight", target, known_target),

@@ -16,6 +16,7 @@ from pathlib import Path
 
 from stacl import api
 from stacl.corpora.base import corpus
+from stacl.decoding.options import Decoding
 from tests.conftest import ROOT
 from tests.helpers import frames
 
@@ -91,7 +92,7 @@ def errors_of(live: Process) -> str:
 
 def said_by_a_session(run: Path, words: list[str], spec: str) -> tuple[list[str], list[str]]:
     """Before the end of the source, and after it."""
-    session = api.load(run).stream(spec, beam=5)
+    session = api.load(run).stream(spec, decoding=Decoding(beam=5))
     said = [word.text for source in words for word in session.read(source)]
     return said, [word.text for word in session.close()]
 

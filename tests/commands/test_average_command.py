@@ -11,6 +11,7 @@ import torch
 from stacl import api, config
 from stacl.__main__ import main
 from stacl.runs import checkpoint
+from stacl.runs.folder import RunFolder, build_model
 from stacl.training.warm_start import begin_with
 
 
@@ -41,7 +42,7 @@ def test_the_mean_of_two_runs(copy_run, another, tmp_path, capsys):
     facts = checkpoint.model_facts(out / "model.safetensors")
     assert facts["averaged"] == 3
     assert f"{facts['valid']['loss']:.4f}" == said[-1].rpartition(" ")[2]
-    assert api.load(out).translate("ba be bi")
+    assert api.load(out).translate("ba be bi", "wait-k:1")
 
 
 def test_an_exported_model_may_be_one_of_them(copy_run, another, tmp_path, capsys):
@@ -65,8 +66,8 @@ def grown(run, folder, change):
     shutil.copytree(run, larger)
     settings = config.load(run / "config.toml", [change])
     config.save(settings, larger / "config.toml")
-    vocabularies = api.load_vocabularies(run)
-    model = api.build_model(settings, *vocabularies)
+    vocabularies = RunFolder(run).vocabularies()
+    model = build_model(settings.model, *vocabularies, settings.text.shared)
     begin_with(model, settings.model, run, *vocabularies)
     return larger, model
 

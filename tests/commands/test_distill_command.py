@@ -10,6 +10,8 @@ import pytest
 from stacl import __main__, api
 from stacl.commands import distill
 from stacl.corpora.base import corpus
+from stacl.decoding.options import Decoding
+from stacl.live.translator import Translator
 from stacl.support.files import sole_writer
 from tests.conftest import changes, stacl
 
@@ -35,7 +37,8 @@ def expected(teacher) -> list[str]:
     translator = api.load(teacher)
     sources = [source for source, _ in corpus(CORPUS).open("test")]
     return [
-        translator.target_language.join(trace.target) for trace in translator.translate_lines(sources, "full", beam=2)
+        translator.target_language.join(trace.target)
+        for trace in translator.translate_lines(sources, "full", decoding=Decoding(beam=2))
     ]
 
 
@@ -69,7 +72,7 @@ def test_a_killed_run_goes_on(teacher, expected, tmp_path, capsys, monkeypatch, 
     """Killed in the third block: the first two are not translated again, and the files come out the same."""
     monkeypatch.setattr(distill, "BLOCK", 2)
     translated: list[int] = []
-    once = api.Translator.translate_lines
+    once = Translator.translate_lines
 
     def counted(self, lines, *args, **options):
         if len(translated) == 2:
@@ -77,7 +80,7 @@ def test_a_killed_run_goes_on(teacher, expected, tmp_path, capsys, monkeypatch, 
         translated.append(len(lines))
         return once(self, lines, *args, **options)
 
-    monkeypatch.setattr(api.Translator, "translate_lines", counted)
+    monkeypatch.setattr(Translator, "translate_lines", counted)
     assert command(teacher, tmp_path / "said") == 130
     target = tmp_path / ".partial-said.target"
     assert len(read(target)) == 4
@@ -90,7 +93,7 @@ def test_a_killed_run_goes_on(teacher, expected, tmp_path, capsys, monkeypatch, 
         seen.extend(lines)
         return once(self, lines, *args, **options)
 
-    monkeypatch.setattr(api.Translator, "translate_lines", rest)
+    monkeypatch.setattr(Translator, "translate_lines", rest)
     assert command(teacher, tmp_path / "said") == 0
     assert len(seen) == 8
     assert read(tmp_path / "said.target") == expected
@@ -101,14 +104,14 @@ def test_a_policy_that_is_edited_meanwhile_stays_what_it_was(teacher, expected, 
     mine = tmp_path / "mine.py"
     mine.write_text("from math import inf\ndef g(t): return inf\n")
     monkeypatch.setattr(distill, "BLOCK", 6)
-    once = api.Translator.translate_lines
+    once = Translator.translate_lines
 
     def edited(self, lines, *args, **options):
         traces = once(self, lines, *args, **options)
         mine.write_text("half a defi")
         return traces
 
-    monkeypatch.setattr(api.Translator, "translate_lines", edited)
+    monkeypatch.setattr(Translator, "translate_lines", edited)
     assert command(teacher, tmp_path / "said", "--policy", f"{mine}:g") == 0
     assert read(tmp_path / "said.target") == expected
 
@@ -134,9 +137,9 @@ def test_another_text_is_no_end_of_this_one(tmp_path, capsys, monkeypatch, text,
 
     with monkeypatch.context() as patched:
         patched.setattr(distill, "BLOCK", 2)
-        once = api.Translator.translate_lines
+        once = Translator.translate_lines
         patched.setattr(
-            *(api.Translator, "translate_lines"),
+            *(Translator, "translate_lines"),
             lambda self, lines, *args, **options: once(self, lines, *args, **options) if len(lines) == 2 else 1 / 0,
         )
         with pytest.raises(ZeroDivisionError):
@@ -164,7 +167,7 @@ def test_files_of_unequal_length_are_cut_to_what_both_have(tmp_path):
 def test_a_kill_between_the_last_renames_costs_nothing(teacher, expected, tmp_path, monkeypatch):
     assert command(teacher, tmp_path / "said") == 0
     (tmp_path / "said.target").rename(tmp_path / ".partial-said.target")
-    monkeypatch.setattr(api.Translator, "translate_lines", None)  # nothing is left to translate
+    monkeypatch.setattr(Translator, "translate_lines", None)  # nothing is left to translate
     assert command(teacher, tmp_path / "said") == 0
     assert read(tmp_path / "said.target") == expected
     assert len(read(tmp_path / "said.source")) == len(expected)

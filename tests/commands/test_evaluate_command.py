@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from stacl.__main__ import main
-from stacl.api import Translator
 from stacl.corpora.base import corpus
+from stacl.live.translator import Translator
 from stacl.traces import logs
 from tests.conftest import stacl
 
@@ -251,7 +251,7 @@ def test_a_policy_that_was_edited_is_another(copy_run, files, capsys, tmp_path, 
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (["{run}", "--source", "{source}", "--reference", "{short}"], "short.txt has 39 lines, {source} has 40"),
+        (["{run}", "--source", "{source}", "--reference", "{short}"], "short.txt has 39 lines, but {source} has 40"),
         (["{run}", "--source", "{tmp}/no", "--reference", "{perfect}"], "cannot read {tmp}/no: No such file"),
         (["{run}", "--source", "{source}", "--reference", "{tmp}/no"], "cannot read {tmp}/no: No such file"),
         (["{tmp}/no", "--source", "{source}", "--reference", "{perfect}"], "no model {tmp}/no"),
@@ -261,20 +261,23 @@ def test_a_policy_that_was_edited_is_another(copy_run, files, capsys, tmp_path, 
         (["{run}", "--source", "{broken}", "--reference", "{perfect}"], "{broken}:2: not UTF-8"),
         (
             ["{run}", "--source", "{source}", "--reference", "{perfect}", "--beam", "0"],
-            "a beam has at least one branch",
+            "the beam must be from 1",
         ),
         (["{run}", "--source", "{source}", "--reference", "{perfect}", "{perfect}"], "a reference is given twice"),
         (["{run}", "--source", "{source}", "--reference", "{perfect}", "--intervals", "-5"], "not -5"),
-        (["{run}", "--source", "{source}", "--reference", "{perfect}", "--pace", "1"], "--pace is that of the speaker"),
+        (["{run}", "--source", "{source}", "--reference", "{perfect}", "--pace", "1"], "--pace requires --live"),
         (
             ["{run}", "--source", "{source}", "--reference", "{perfect}", "--live", "--pace", "0"],
-            "--pace is a time above 0 in seconds, not 0",
+            "the pace must be above 0 seconds per word, not 0",
         ),
         (["{run}", "--source", "{source}", "--reference", "{perfect}", "--policy", "wait-j:1"], "did you mean wait-k?"),
-        (["{run}", "--source", "{source}", "--reference", "{perfect}", "--out", "{source}"], "cannot be made a folder"),
+        (
+            ["{run}", "--source", "{source}", "--reference", "{perfect}", "--out", "{source}"],
+            "cannot create the folder",
+        ),
         (
             ["{run}", "--source", "{source}", "--reference", "{perfect}", "--out", "{source}/x"],
-            "cannot be made a folder",
+            "cannot create the folder",
         ),
     ],
 )
@@ -305,7 +308,7 @@ def test_sets_of_corpora_are_named_and_scored_one_by_one(copy_run, tmp_path, cap
     [
         (("--set", "copy"), "--set takes NAME/SPLIT"),
         (("--set", "copy/tset"), "did you mean"),
-        (("--set", "copy/test", "--source", "x"), "leave out --source"),
+        (("--set", "copy/test", "--source", "x"), "remove --source"),
         ((), "--set NAME/SPLIT"),
     ],
 )

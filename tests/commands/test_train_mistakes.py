@@ -189,7 +189,7 @@ def test_a_place_that_is_no_place_for_a_run(tmp_path, capsys, quick):
     (tmp_path / "a file").write_text("precious\n")
     assert "is a file, not a folder" in complaint(capsys, "train", *quick, "--out", tmp_path / "a file")
     (tmp_path / "own" / "vocabulary").mkdir(parents=True)
-    assert "has a vocabulary, but is no run" in complaint(capsys, "train", *quick, "--out", tmp_path / "own")
+    assert "has a vocabulary, but is not a run" in complaint(capsys, "train", *quick, "--out", tmp_path / "own")
     assert (tmp_path / "own" / "vocabulary").is_dir()
 
 

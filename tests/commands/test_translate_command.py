@@ -10,12 +10,15 @@ import subprocess
 import threading
 from types import SimpleNamespace
 
+import msgspec
 import pytest
 
 from stacl.__main__ import main
+from stacl.api import load
 from stacl.commands import translate
-from stacl.commands.translate import _usual
-from stacl.engines.onnx import FastEngine
+from stacl.engines.onnx import OnnxEngine
+from stacl.live.translator import Translator
+from stacl.policies.base import policy
 from stacl.runs import pretrained
 from stacl.support.errors import UserError
 from stacl.traces import logs
@@ -96,14 +99,14 @@ def test_interrupted_twice_it_ends_at_once(monkeypatch, tmp_path, capsys):
     """In the middle of a beam's step, from which the sentence cannot go on."""
     text = tmp_path / "one.de"
     text.write_text("Ein Mann und zwei Kinder, die am Strand mit einem Hund spielen.\n")
-    write, steps = FastEngine.write, iter(range(1, 1000))
+    write, steps = OnnxEngine.write, iter(range(1, 1000))
 
     def interrupted(self, *arguments):
         if next(steps) in (6, 9):
             os.kill(os.getpid(), signal.SIGINT)
         return write(self, *arguments)
 
-    monkeypatch.setattr(FastEngine, "write", interrupted)
+    monkeypatch.setattr(OnnxEngine, "write", interrupted)
     arguments = ["translate", "photos-de-en", text, "--policy", "full", "--whole-lines"]
     assert main([str(argument) for argument in arguments]) == 130
     assert capsys.readouterr().err == ""
@@ -183,12 +186,13 @@ def test_a_replacement_character_that_was_written_is_utf8(copy_run):
         ("wait-k:1-inf,unit=piece", None),
         ("wait-k:1-inf,c=0.2", None),
         ("full", None),
-        ("mine.py:g", None),
     ],
 )
 def test_only_a_model_for_all_these_lags_is_adaptive_by_itself(trained, expected):
-    chosen = _usual(SimpleNamespace(settings=SimpleNamespace(policy=trained)))
-    assert (None if chosen is None else str(chosen)) == expected
+    shipped = load("photos-de-en")
+    manifest = msgspec.structs.replace(shipped.manifest, policy=trained)
+    translator = Translator(manifest, shipped.engine, shipped.source_pieces, shipped.target_pieces)
+    assert str(translator.live_policy) == (expected or str(policy(trained).settled()))
 
 
 def test_without_a_policy_a_model_for_every_k_waits_only_where_it_must(copy_run, tmp_path):

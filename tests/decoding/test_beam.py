@@ -9,7 +9,9 @@ import pytest
 import torch
 
 from stacl.decoding.beam import next_pieces
-from stacl.decoding.rules import Hypothesis, Rules, Start
+from stacl.decoding.hypothesis import Hypothesis, PrefixState
+from stacl.decoding.options import Decoding
+from stacl.decoding.rules import Rules
 from stacl.models.batch import collate
 from stacl.models.masks import reading
 from stacl.policies.base import policy
@@ -32,7 +34,7 @@ def test_looking_ahead_sees_nothing_that_was_not_heard(name):
     """Whatever the speaker goes on to say, and whether he goes on at all, what was said by then is the same."""
     said = []
     for rest in (["Nein."], ["über", "den", "Zaun", "und", "lacht."], []):
-        session = TRANSLATORS[name].stream("wait-k:2", beam=3, ahead=3)
+        session = TRANSLATORS[name].stream("wait-k:2", decoding=Decoding(beam=3, ahead=3))
         said.append([word.text for heard in GERMAN[1].split()[:4] for word in session.read(heard)])
         for word in rest:
             session.read(word)
@@ -45,7 +47,7 @@ def test_looking_ahead_sees_nothing_that_was_not_heard(name):
 def test_a_beam_makes_room_for_others_after_each_piece(monkeypatch, ahead):
     """A sentence of hundreds of words takes seconds, in which a server has others to turn to."""
     translator = TRANSLATORS["transformer-causal"]
-    expected = translator.translate_lines([GERMAN[1]], "wait-k:6", beam=3, ahead=ahead)[0]
+    expected = translator.translate_lines([GERMAN[1]], "wait-k:6", decoding=Decoding(beam=3, ahead=ahead))[0]
     writes, write = [0], translator.engine.write
 
     def counted(*arguments):
@@ -53,9 +55,9 @@ def test_a_beam_makes_room_for_others_after_each_piece(monkeypatch, ahead):
         return write(*arguments)
 
     monkeypatch.setattr(translator.engine, "write", counted)
-    session, said = translator.stream("wait-k:6", beam=3, ahead=ahead), []
+    session, said = translator.stream("wait-k:6", decoding=Decoding(beam=3, ahead=ahead)), []
     for item in [*GERMAN[1].split(), SENTENCE_END]:
-        for word in session.hear(item):
+        for word in session.take(item):
             writes.append(0)
             said += [word.text] if word else []
     assert tuple(said) == expected.target
@@ -91,12 +93,13 @@ class Fork:
 
 
 def test_looking_ahead_takes_the_way_that_leads_somewhere():
-    rules, engine = Rules(np.ones(12, dtype=bool), policy("wait-k:1")), Fork()
-    start = Start(Hypothesis(pieces=[Fork.A], reads=[1], units=1), Fork.A, read=2, heard=[3, 3], source_ended=False)
-    found = []
+    engine, found = Fork(), []
+    committed = Hypothesis(pieces=[Fork.A], reads=[1], units=1)
+    prefix = PrefixState(committed, Fork.A, read=2, source=[3, 3], source_ended=False)
     for ahead in (0, 1, 2):
         _, logits = engine.write(None, np.array([Fork.A]))
-        found += next_pieces(engine, None, logits, [start], rules, beam=2, ahead=ahead)
+        rules = Rules(np.ones(12, dtype=bool), policy("wait-k:1"), Decoding(beam=2, ahead=ahead))
+        found += next_pieces(engine, None, logits, [prefix], rules)
     assert found == [Fork.B, Fork.C, Fork.C]
 
 
@@ -111,10 +114,11 @@ def tail_score(translator, line: str, trace_pieces, committed: int, chosen) -> f
     )
     with torch.no_grad():
         logits = translator.engine.model(batch, reading(chosen, batch, random.Random(0)))[0]
-    rules, said, heard = Rules(pieces.ends_word, chosen), Hypothesis(), [*pieces.encode(line.split()), END]
+    rules, said = translator.rules(chosen), Hypothesis()
+    source = [*pieces.encode(line.split()), END]
     for row, piece in zip(logits.numpy(), [*trace_pieces, END], strict=True):
         if len(said.pieces) >= committed:
-            rules.restrict(row, said, len(line.split()) + 1, True, heard)
+            rules.restrict(row, said, PrefixState(said, 0, len(line.split()) + 1, source, source_ended=True))
         said.add(piece, 0, pieces.ends_word, "word")
     logs = logits.log_softmax(-1).gather(1, batch.target_out[0][:, None])[:, 0]
     return float(logs[committed:].mean())
@@ -129,7 +133,7 @@ def beam_gains(name: str, spec: str) -> list[float]:
     for line in GERMAN:
         found = []
         for beam in (1, 4):
-            session = translator.stream(chosen, beam=beam)
+            session = translator.stream(chosen, decoding=Decoding(beam=beam))
             for word in line.split():
                 session.read(word)
             sentence = session._sentence
@@ -162,9 +166,9 @@ def test_the_beam_finds_what_greedy_misses(spec):
 def test_a_wait_beyond_the_source_is_full_beam_search():
     translator = TRANSLATORS["transformer-causal"]
     for line in GERMAN[:3]:
-        full = translator.translate_lines([line], "full", beam=4)[0]
-        assert translator.translate_lines([line], "wait-k:40", beam=4)[0].target == full.target
+        full = translator.translate_lines([line], "full", decoding=Decoding(beam=4))[0]
+        assert translator.translate_lines([line], "wait-k:40", decoding=Decoding(beam=4))[0].target == full.target
         assert (
-            translator.translate_lines([line], "full", beam=1)[0].target
+            translator.translate_lines([line], "full", decoding=Decoding(beam=1))[0].target
             == translator.translate_lines([line], "full")[0].target
         )

@@ -15,13 +15,16 @@ import torch
 
 from stacl import api
 from stacl.corpora.base import corpus
-from stacl.decoding.engine import TorchEngine
-from stacl.engines.onnx import FOLDER, MANIFEST, WEIGHTS, FastEngine, positions
+from stacl.decoding.options import Decoding
+from stacl.engines.onnx import WEIGHTS, OnnxEngine, positions
+from stacl.engines.torch import TorchEngine
 from stacl.export.onnx import export, export_model
+from stacl.live.translator import Translator
 from stacl.models import transformer
 from stacl.models.masks import reading, visible_pieces
 from stacl.models.transformer import Transformer
 from stacl.policies.base import policy
+from stacl.runs.exported import FOLDER, MANIFEST, load_engine
 from stacl.support.errors import UserError
 from stacl.text.subwords import BEGIN
 from tests.conftest import ROOT
@@ -40,13 +43,13 @@ every_precision = pytest.mark.parametrize("precision", TOLERANCE)
 
 
 @pytest.fixture(scope="module")
-def engines(tmp_path_factory) -> dict[tuple[str, str], FastEngine]:
+def engines(tmp_path_factory) -> dict[tuple[str, str], OnnxEngine]:
     folder = tmp_path_factory.mktemp("engines")
     found = {}
     for name, model in MODELS.items():
         for precision in TOLERANCE:
             export_model(model, folder / name / precision, precision)
-            found[name, precision] = FastEngine.load(folder / name / precision)
+            found[name, precision] = load_engine(folder / name / precision)[0]
     return found
 
 
@@ -204,17 +207,17 @@ def test_words_are_those_of_torch(tmp_path, name, reading, beam):
     """Whole lines and live sessions, greedy and with a beam."""
     translator = random_translator(name)
     export_model(translator.engine.model, tmp_path / FOLDER, "float32")
-    fast = api.Translator(
-        translator.settings,
-        FastEngine.load(tmp_path / FOLDER),
+    fast = Translator(
+        translator.manifest,
+        load_engine(tmp_path / FOLDER)[0],
         translator.source_pieces,
         translator.target_pieces,
     )
     lines = GERMAN[:3]
-    expected = translator.translate_lines(lines, reading, beam=beam)
-    found = fast.translate_lines(lines, reading, beam=beam)
+    expected = translator.translate_lines(lines, reading, decoding=Decoding(beam=beam))
+    found = fast.translate_lines(lines, reading, decoding=Decoding(beam=beam))
     assert [trace.target for trace in found] == [trace.target for trace in expected]
-    with fast.stream(reading, beam=beam) as live:
+    with fast.stream(reading, decoding=Decoding(beam=beam)) as live:
         said = [word for spoken in lines[0].split() for word in live.read(spoken)] + live.close()
     assert tuple(word.text for word in said) == expected[0].target
 
@@ -239,7 +242,7 @@ def test_what_cannot_be_exported_is_said(tmp_path):
     with pytest.raises(UserError, match="float32"):
         export_model(_small(width=24, heads=3), tmp_path / "odd", "int8")
     export_model(_small(width=24, heads=3), tmp_path / "odd", "float32")
-    FastEngine.load(tmp_path / "odd")
+    load_engine(tmp_path / "odd")[0]
 
 
 def _small(width: int, heads: int) -> Transformer:
@@ -252,18 +255,18 @@ def test_damage_is_noticed(tmp_path):
     weights = (folder / WEIGHTS).read_bytes()
     (folder / WEIGHTS).write_bytes(weights[:-1] + bytes([weights[-1] ^ 1]))
     with pytest.raises(UserError, match=f"{WEIGHTS} is damaged"):
-        FastEngine.load(folder)
+        load_engine(folder)[0]
     (folder / WEIGHTS).write_bytes(weights)
-    FastEngine.load(folder)
+    load_engine(folder)[0]
     content = json.loads((folder / MANIFEST).read_text())
     (folder / MANIFEST).write_text(json.dumps(content | {"format": 99}))
     with pytest.raises(UserError, match="format 99"):
-        FastEngine.load(folder)
+        load_engine(folder)[0]
     (folder / MANIFEST).write_text("{")
     with pytest.raises(UserError, match="damaged"):
-        FastEngine.load(folder)
+        load_engine(folder)[0]
     with pytest.raises(UserError, match="no exported model"):
-        FastEngine.load(tmp_path)
+        load_engine(tmp_path)[0]
 
 
 WITHOUT_TORCH = """
@@ -306,7 +309,7 @@ def test_a_trained_model_says_the_same_without_torch(copy_run, tmp_path, precisi
     assert same == len(lines) if precision == "float32" else same >= 98
 
 
-def said_of(engine: FastEngine, pieces: np.ndarray, chosen: list[int] | None = None) -> np.ndarray:
+def said_of(engine: OnnxEngine, pieces: np.ndarray, chosen: list[int] | None = None) -> np.ndarray:
     """Logits [B, 3, V] after the pieces; from the second step on only of the chosen rows, if some are."""
     state, found, rows = engine.read(engine.start(len(pieces)), pieces), [], list(range(len(pieces)))
     for step in range(3):

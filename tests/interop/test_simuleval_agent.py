@@ -17,6 +17,7 @@ import pytest
 from stacl import api
 from stacl.__main__ import main
 from stacl.corpora.base import corpus
+from stacl.decoding.options import Decoding
 from stacl.support.errors import UserError
 from stacl.traces import logs
 from tests.conftest import ROOT
@@ -63,7 +64,7 @@ def test_the_same_words_delays_and_figures(copy_run, files, tmp_path, capsys, wa
     done = simuleval(*WAYS[way], "--model", copy_run, *common, "--target", reference, "--output", out)
     assert done.returncode == 0, done.stderr
     theirs = list(logs.read(out, "simuleval"))
-    ours = api.load(copy_run).translate_lines(SOURCES, spec, beam=beam, ahead=ahead)
+    ours = api.load(copy_run).translate_lines(SOURCES, spec, decoding=Decoding(beam=beam, ahead=ahead))
     assert [trace.text() for trace in theirs] == [trace.text() for trace in ours]
     assert [trace.delays for trace in theirs] == [trace.delays for trace in ours]
     assert [trace.source_length for trace in theirs] == [trace.source_length for trace in ours]

@@ -13,6 +13,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from stacl.decoding.options import Decoding
 from stacl.models.batch import collate
 from stacl.models.masks import reading
 from stacl.policies.base import policy
@@ -45,7 +46,7 @@ class Spy:
 
 def live(translator, line: str, spec, **options):
     """All words of a sentence through a session; each call's words, and the session."""
-    session = translator.stream(spec, **options)
+    session = translator.stream(spec, decoding=Decoding(**options))
     said = [session.read(word) for word in line.split()]
     said.append(session.close())
     return said, session
@@ -80,7 +81,7 @@ def test_live_logits_are_the_masked_ones(name, spec, unit):
 def test_batched_decoding_says_the_same(name, spec, unit, search):
     translator, chosen = TRANSLATORS[name], policy(spec, unit)
     lines = [GERMAN[0], GERMAN[4], "", "Nein.", "– ☺", f"☺ – Ein ☺ {'x' * 99}"]
-    batched = translator.translate_lines(lines, chosen, **search, size=4)
+    batched = translator.translate_lines(lines, chosen, decoding=Decoding(**search), size=4)
     for line, trace in zip(lines, batched, strict=True):
         _, session = live(translator, line, chosen, **search)
         assert session.trace.target == trace.target
@@ -175,7 +176,7 @@ def test_how_far_behind_is_counted_in_the_present_sentence():
 def test_a_copy_goes_its_own_way(name, search):
     translator, words = TRANSLATORS[name], GERMAN[1].split()
     expected = live(translator, GERMAN[1], "wait-k:2", **search)[1].trace.target
-    session = translator.stream("wait-k:2", **search)
+    session = translator.stream("wait-k:2", decoding=Decoding(**search))
     for word in words[:4]:
         session.read(word)
     other = session.copy()
@@ -225,15 +226,15 @@ def test_a_closed_session_says_so():
     assert session.close() == []
     with pytest.raises(ValueError, match="closed"):
         session.read("Mann")
-    with pytest.raises(UserError, match="at least one"):
-        TRANSLATORS["transformer-causal"].stream("wait-k:1", beam=0)
+    with pytest.raises(UserError, match="beam must be"):
+        TRANSLATORS["transformer-causal"].stream("wait-k:1", decoding=Decoding(beam=0))
     with pytest.raises(UserError, match="takes a beam of 2 or more"):
-        TRANSLATORS["transformer-causal"].translate_lines(["Ja."], "wait-k:1", ahead=2)
+        TRANSLATORS["transformer-causal"].translate_lines(["Ja."], "wait-k:1", decoding=Decoding(ahead=2))
     for size in (0, -5):
         with pytest.raises(UserError, match=f"decoded together: at least 1, not {size}"):
             TRANSLATORS["transformer-causal"].translate_lines(["Ja."], size=size)
     with pytest.raises(UserError, match="0 or more pieces ahead, not -1"):
-        TRANSLATORS["transformer-causal"].stream("wait-k:1", beam=2, ahead=-1)
+        TRANSLATORS["transformer-causal"].stream("wait-k:1", decoding=Decoding(beam=2, ahead=-1))
 
 
 def test_an_early_end_only_where_it_is_allowed():
@@ -242,7 +243,7 @@ def test_an_early_end_only_where_it_is_allowed():
     with torch.no_grad():
         translator.engine.model.bias[END] = 100.0
     masked = translator.translate_lines(GERMAN, "wait-k:2")
-    free = translator.translate_lines(GERMAN, "wait-k:2", early_end=True)
+    free = translator.translate_lines(GERMAN, "wait-k:2", decoding=Decoding(early_end=True))
     assert all(len(trace.target) == len(trace.source) - 1 for trace in masked)
     assert all(trace.target == () for trace in free)
 
@@ -296,9 +297,9 @@ def test_a_picture_may_stand_at_a_word_without_a_space():
 
 def test_a_bullet_is_no_word_but_an_arrow_within_a_sentence_may_be():
     translator = random_translator()
-    heard = translator.listen()
+    heard = translator.source_sentence()
     assert [heard.add(word) for word in ("•", "→", "Ein", "+", "Mann")] == ["", "", "Ein", "", "Mann"]
-    known = translator.listen()
+    known = translator.source_sentence()
     known._vocabulary = SimpleNamespace(encode_word=lambda word: (1,), spells_in_bytes=lambda word: False)
     words = ["•", "→", "–", "Ein", "→", "Mann"]
     assert [known.add(word) for word in words] == ["", "", "", *words[3:]]

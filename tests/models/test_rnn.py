@@ -10,6 +10,7 @@ import torch
 from stacl import api, config
 from stacl.corpora.base import corpus
 from stacl.models.rnn import Rnn
+from stacl.runs.folder import build_model
 from stacl.support.errors import UserError
 from tests.conftest import ROOT, stacl
 
@@ -22,7 +23,8 @@ class Pieces(list[int]):
 
 
 def built(*changes: str) -> object:
-    return api.build_model(config.load(Path(CONFIG), changes), Pieces(range(50)), Pieces(range(50)))  # type: ignore[arg-type]
+    pieces = Pieces(range(50))
+    return build_model(config.load(Path(CONFIG), changes).model, pieces, pieces, shared=True)  # type: ignore[arg-type]
 
 
 def test_its_config_builds_it():

@@ -7,6 +7,7 @@ import pytest
 import torch
 
 from stacl import load
+from stacl.decoding.options import Decoding
 from stacl.metrics.al import average_lagging
 from stacl.models.batch import collate
 from stacl.models.masks import reading
@@ -22,7 +23,7 @@ both_units = pytest.mark.parametrize("unit", ["word", "piece"])
 
 
 def heard_and_said(translator, line: str, chosen, **search):
-    session = translator.stream(chosen, **search)
+    session = translator.stream(chosen, decoding=Decoding(**search))
     said = [tuple(word.text for word in session.read(word)) for word in line.split()]
     session.close()
     return said, session.trace
@@ -86,7 +87,7 @@ def test_at_both_ends_it_is_wait_k(name, unit):
 def test_batched_decoding_hesitates_alike(name, unit, search):
     translator, chosen = TRANSLATORS[name], policy(SHAKY, unit)
     lines = [*GERMAN[:3], "", "Nein."]
-    batched = translator.translate_lines(lines, chosen, **search, size=5)
+    batched = translator.translate_lines(lines, chosen, decoding=Decoding(**search), size=5)
     for line, trace in zip(lines, batched, strict=True):
         _, alone = heard_and_said(translator, line, chosen, **search)
         assert (alone.target, alone.delays) == (trace.target, trace.delays)
@@ -163,7 +164,7 @@ def test_no_peeking(name):
 def test_a_shipped_model_hesitates_where_it_should(beam):
     """With the fast engine, whose states share memory: what was computed and not said leaves no trace."""
     translator = load(pretrained.folder("photos-de-en"))
-    batched = translator.translate_lines(GERMAN, "confidence:1-6", beam=beam)
+    batched = translator.translate_lines(GERMAN, "confidence:1-6", decoding=Decoding(beam=beam))
     for line, trace in zip(GERMAN, batched, strict=True):
         _, alone = heard_and_said(translator, line, "confidence:1-6", beam=beam)
         assert (alone.target, alone.delays) == (trace.target, trace.delays)

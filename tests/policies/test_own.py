@@ -7,8 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from stacl.decoding.rules import Hypothesis, Rules
-from stacl.evaluation.evaluate import Decoding
+from stacl.decoding.hypothesis import Hypothesis, PrefixState
+from stacl.decoding.rules import Rules
+from stacl.evaluation.evaluate import Condition
 from stacl.policies.base import Action, Policy, View, policy
 from stacl.support.errors import UserError
 
@@ -153,7 +154,8 @@ def test_who_never_listens_is_not_cut_short():
     rules = Rules(np.ones(8, dtype=bool), policy("none"))
     for said, stopped in ((199, False), (200, True)):
         logits = np.zeros(8)
-        rules.restrict(logits, Hypothesis(pieces=[5], units=said), read=0, source_ended=False, heard=[])
+        said_so_far = Hypothesis(pieces=[5], units=said)
+        rules.restrict(logits, said_so_far, PrefixState(said_so_far, 5, 0, [], source_ended=False))
         assert bool(np.isfinite(logits).sum() == 1) is stopped
-    assert "early-end:allowed" in Decoding(policy("none")).signature()
-    assert "early-end:masked" in Decoding(policy("wait-k:3")).signature()
+    assert "early-end:allowed" in Condition(policy("none")).signature()
+    assert "early-end:masked" in Condition(policy("wait-k:3")).signature()

@@ -9,6 +9,7 @@ import torch
 
 from stacl import api, config
 from stacl.runs import checkpoint
+from stacl.runs.folder import build_model
 from stacl.support.errors import UserError
 from stacl.support.files import write_atomically, write_text_atomically
 from stacl.text.subwords import Subwords
@@ -198,7 +199,7 @@ def test_a_model_that_is_replaced_while_it_is_loaded_keeps_its_own_checksum(tmp_
     pieces.save(tmp_path / "vocabulary" / "source.model")
     torch.manual_seed(1)
     for name in ("model", "better"):
-        weights = api.build_model(settings, pieces, pieces).state_dict()
+        weights = build_model(settings.model, pieces, pieces, settings.text.shared).state_dict()
         checkpoint.save_model(tmp_path / f"{name}.safetensors", weights, {})
     read_json, checksum_of = json.loads, checkpoint.tensors_checksum
 

@@ -11,15 +11,19 @@ import torch
 
 from stacl import api, config
 from stacl.config import Config, DataSettings, ModelSettings
-from stacl.decoding.engine import TorchEngine
-from stacl.engines.onnx import FOLDER, WEIGHTS
+from stacl.engines.onnx import WEIGHTS
+from stacl.engines.torch import TorchEngine
 from stacl.export.onnx import export_model
+from stacl.live.translator import Translator
 from stacl.models.masks import reading
 from stacl.models.rnn import Rnn
 from stacl.models.transformer import Transformer
 from stacl.policies.base import policy
 from stacl.runs import checkpoint, pretrained
 from stacl.runs.dequantize import trained_tensors
+from stacl.runs.exported import FOLDER
+from stacl.runs.folder import RunFolder, build_model
+from stacl.runs.manifest import Manifest
 from stacl.support.errors import UserError
 from stacl.training.warm_start import begin_with
 from tests.helpers import GERMAN, VOCABULARY, random_batch, random_translator
@@ -44,7 +48,7 @@ def restless(encoder: str, shared: bool, **sizes: int) -> Transformer:
 def test_what_was_exported_comes_back(tmp_path, precision, steps, encoder, shared):
     model = restless(encoder, shared)
     export_model(model, tmp_path / FOLDER, precision)
-    found, expected = trained_tensors(tmp_path), model.state_dict()
+    found, expected = trained_tensors(RunFolder(tmp_path)), model.state_dict()
     assert found.keys() == expected.keys()
     for name, tensor in expected.items():
         assert found[name].dtype == torch.float32
@@ -60,15 +64,15 @@ def test_trained_weights_go_before_exported_ones(tmp_path):
     export_model(model, tmp_path / FOLDER)
     trained = {name: tensor + 1 for name, tensor in model.state_dict().items()}
     checkpoint.save_model(tmp_path / "model.safetensors", trained, {"step": 1})
-    assert all(found.equal(trained[name]) for name, found in trained_tensors(tmp_path).items())
+    assert all(found.equal(trained[name]) for name, found in trained_tensors(RunFolder(tmp_path)).items())
 
 
 def test_a_shipped_model_says_the_same_in_torch():
     folder = pretrained.find("photos-de-en")
-    settings, (source, target) = config.load(folder / "config.toml"), api.load_vocabularies(folder)
-    model = api.build_model(settings, source, target).eval()
+    settings, (source, target) = config.load(folder / "config.toml"), RunFolder(folder).vocabularies()
+    model = build_model(settings.model, source, target, settings.text.shared).eval()
     begin_with(model, settings.model, folder, source, target)
-    unpacked = api.Translator(settings, TorchEngine(model), source, target)
+    unpacked = Translator(Manifest.of(settings), TorchEngine(model), source, target)
     shipped = api.load("photos-de-en")
     same = [unpacked.translate(line, "wait-k:3") == shipped.translate(line, "wait-k:3") for line in GERMAN]
     assert sum(same) >= len(GERMAN) - 1  # the shipped engine rounds its activations too
@@ -76,7 +80,7 @@ def test_a_shipped_model_says_the_same_in_torch():
 
 def test_what_cannot_be_unpacked(tmp_path, monkeypatch):
     with pytest.raises(UserError, match="no model"):
-        trained_tensors(tmp_path)
+        trained_tensors(RunFolder(tmp_path))
     export_model(restless("causal", True), tmp_path / FOLDER)
     real = builtins.__import__
 
@@ -87,12 +91,12 @@ def test_what_cannot_be_unpacked(tmp_path, monkeypatch):
 
     with monkeypatch.context() as patched:
         patched.setattr(builtins, "__import__", without_onnx)
-        with pytest.raises(UserError, match=r"install stacl\[export\]"):
-            trained_tensors(tmp_path)
+        with pytest.raises(UserError, match=r"needs stacl\[export\]"):
+            trained_tensors(RunFolder(tmp_path))
     weights = tmp_path / FOLDER / WEIGHTS
     weights.write_bytes(weights.read_bytes()[:-1])
     with pytest.raises(UserError, match="is damaged"):
-        trained_tensors(tmp_path)
+        trained_tensors(RunFolder(tmp_path))
 
 
 @pytest.mark.parametrize("encoder", ["causal", "prefix"])

@@ -12,8 +12,8 @@ import pytest
 import stacl
 from stacl.__main__ import main
 from stacl.corpora.base import corpus
-from stacl.engines import onnx
-from stacl.runs import pretrained
+from stacl.decoding.options import Decoding
+from stacl.runs import exported, pretrained
 from tests.samples import lines as shared_lines
 from tests.samples import shared_data
 
@@ -22,7 +22,7 @@ MEGABYTES = 12  # at the most, each
 
 def test_all_directions_are_there_and_the_default_is_the_first():
     directions = ("de-en", "en-de", "zh-en", "en-zh")
-    assert {*directions, *(f"captions-{direction}" for direction in directions)} == set(pretrained.names())
+    assert {*directions, *(f"photos-{direction}" for direction in directions)} == set(pretrained.names())
     assert pretrained.names()[0] == pretrained.DEFAULT == "de-en"
 
 
@@ -59,7 +59,7 @@ def test_a_path_may_name_it_too(tmp_path, monkeypatch):
 
 def test_a_text_of_several_sentences_is_translated_whole():
     sentences = ["Ein Hund springt über einen Zaun.", "Zwei Kinder spielen im Garten Fußball.", "Ein Mann schläft."]
-    translator = stacl.load("photos-de-en", reading="full")
+    translator = stacl.load("photos-de-en", policy="full")
     assert translator.translate(" ".join(sentences)) == " ".join(map(translator.translate, sentences))
 
 
@@ -73,13 +73,13 @@ def test_it_needs_no_torch():
     assert done.stdout.startswith("A man ")
 
 
-@pytest.mark.parametrize("name", [onnx.WEIGHTS, onnx.WRITE])
+@pytest.mark.parametrize("name", [exported.WEIGHTS, exported.WRITE])
 def test_a_damaged_file_is_noticed(tmp_path, name):
     copy = tmp_path / "copy"
     shutil.copytree(pretrained.folder("photos-de-en"), copy)
-    content = bytearray((copy / onnx.FOLDER / name).read_bytes())
+    content = bytearray((copy / exported.FOLDER / name).read_bytes())
     content[len(content) // 2] ^= 1
-    (copy / onnx.FOLDER / name).write_bytes(content)
+    (copy / exported.FOLDER / name).write_bytes(content)
     with pytest.raises(stacl.UserError, match="is damaged"):
         stacl.load(copy)
 
@@ -92,7 +92,7 @@ def test_a_text_is_no_model(capsys):
 @pytest.mark.parametrize("text", ["alles", "bekannt", "Mail", "Hm", "Punkt eins"])
 @pytest.mark.parametrize("beam", [1, 5])
 def test_of_words_something_is_said(text, beam):
-    assert stacl.load("de-en").translate(text, "wait-k:3", beam=beam)
+    assert stacl.load("de-en").translate(text, "wait-k:3", decoding=Decoding(beam=beam))
 
 
 def test_a_line_stays_a_line():

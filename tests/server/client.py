@@ -12,7 +12,7 @@ from typing import Any
 from websockets.exceptions import ConnectionClosed
 from websockets.sync.client import ClientConnection, connect
 
-from stacl.api import Translator
+from stacl.live.translator import Translator
 
 PATIENCE = 20  # seconds for an answer on a busy machine
 

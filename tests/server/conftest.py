@@ -13,10 +13,11 @@ from pathlib import Path
 import pytest
 
 from stacl import config
-from stacl.api import Translator, load
-from stacl.decoding.engine import TorchEngine
-from stacl.engines.onnx import FOLDER
+from stacl.api import load
+from stacl.engines.torch import TorchEngine
 from stacl.export.onnx import export_model
+from stacl.live.translator import Translator
+from stacl.runs.exported import FOLDER
 from stacl.server.app import create_app
 from stacl.server.hub import Hub
 from stacl.server.limits import Limits

@@ -9,6 +9,7 @@ import sys
 
 import httpx
 
+from stacl.decoding.options import Decoding
 from stacl.server import endpoints, protocol, security
 from stacl.server.limits import Limits
 from tests.browser import requires_browser
@@ -64,7 +65,7 @@ def test_the_curl_example(server):
     assert body
     found = httpx.post(f"{server.url}/translate", json=json.loads(body[1]))
     assert found.status_code == 200
-    said = server.models["de-en"].translate("Ein Mann schläft.", "wait-k:3", beam=5, ahead=2)
+    said = server.models["de-en"].translate("Ein Mann schläft.", "wait-k:3", decoding=Decoding(beam=5, ahead=2))
     assert found.json()["translation"] == said
 
 

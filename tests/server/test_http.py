@@ -12,6 +12,7 @@ import httpx
 import pytest
 
 import stacl
+from stacl.decoding.options import Decoding
 from stacl.server.metrics import Metrics
 from stacl.server.pages import FOLDER, load_pages
 from tests.helpers import GERMAN
@@ -48,7 +49,7 @@ def test_translate(http, server, beam, ahead, segment):
     found = http.post("/translate", json=asked).json()
     assert found.keys() == {"model", "policy", "translation", "segments"}
     assert (found["model"], found["policy"]) == ("de-en", "wait-k:3")
-    session = server.models["de-en"].stream("wait-k:3", beam=beam, ahead=ahead, segment=segment)
+    session = server.models["de-en"].stream("wait-k:3", segment=segment, decoding=Decoding(beam=beam, ahead=ahead))
     lines = [" ".join(word.text for word in session.feed(f"{line}\n")) for line in text.split("\n")]
     assert found["translation"] == "\n".join(lines)
     assert [part["source"] for part in found["segments"]] == [list(trace.source) for trace in session.traces]

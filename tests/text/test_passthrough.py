@@ -7,9 +7,10 @@ import re
 import pytest
 
 import stacl
+from stacl.decoding.options import Decoding
 from stacl.support.errors import UserError
 from stacl.text.languages import language
-from stacl.text.passthrough import Heard
+from stacl.text.passthrough import SourceSentence
 
 
 @pytest.mark.parametrize(
@@ -31,7 +32,7 @@ from stacl.text.passthrough import Heard
 )
 def test_no_model_is_asked_about_what_none_knows(text, given):
     vocabulary = stacl.load("de-en").source_pieces
-    heard = Heard(vocabulary, language("de"))
+    heard = SourceSentence(vocabulary, language("de"))
     assert " ".join(filter(None, map(heard.add, text.split()))) == given
     assert heard.words == text.split()
 
@@ -55,7 +56,8 @@ def test_no_model_is_asked_about_what_none_knows(text, given):
 )
 def test_a_shout_is_heard_as_if_it_were_none(shouted, given):
     english = shouted.startswith(("A ", "I "))
-    heard = Heard(stacl.load("en-de" if english else "de-en").source_pieces, language("en" if english else "de"))
+    translator = stacl.load("en-de" if english else "de-en")
+    heard = SourceSentence(translator.source_pieces, translator.source_language)
     assert " ".join(map(heard.add, shouted.split())) == given
     assert heard.words == shouted.split()
 
@@ -87,10 +89,10 @@ def test_what_comes_last_is_said_last(text):
 def test_a_sentence_ends_once(model, text, beam):
     """Whether the model has set a mark or not: it cannot see the one behind the address."""
     translator = stacl.load(model)
-    (batched,) = translator.translate_lines([text], "wait-k:3", beam=beam)
+    (batched,) = translator.translate_lines([text], "wait-k:3", decoding=Decoding(beam=beam))
     assert sum(word.endswith((".", "?", "。", "？")) for word in batched.target) == 1
     assert batched.target[-1].startswith(text.split()[-1][:-1])
-    session = translator.stream("wait-k:3", beam=beam)
+    session = translator.stream("wait-k:3", decoding=Decoding(beam=beam))
     for word in translator.source_language.split(text):
         session.read(word)
     session.close()

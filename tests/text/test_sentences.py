@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from stacl.live.session import Source
 from stacl.support.errors import UserError
 from stacl.text.languages import language
 from stacl.text.sentences import SENTENCE_END, Item, Segmenter
+from stacl.text.source import SourceText
 from tests.samples import lines
 
 
@@ -235,7 +235,7 @@ def test_real_news(code: str, name: str, precision: float, recall: float, marked
 def test_thousands_of_dots_take_no_time():
     """Every run of them was tried: a client who sends such words held up all others."""
     began = time.process_time()
-    source = Source(language("de"), segment=True)
+    source = SourceText(language("de"), segment=True)
     for word in ("." * 2040 + "x", "!?" * 1000 + "a,") * 5:
         assert source.feed(f"Ja {word} ") == ["Ja", word]
     assert time.process_time() - began < 0.3
@@ -243,11 +243,11 @@ def test_thousands_of_dots_take_no_time():
 
 def test_words_that_others_cut_are_written_as_ours():
     """Decomposed letters as some systems write them, an empty string of `split(" ")`, a word that was still open."""
-    source = Source(language("de"), segment=False)
+    source = SourceText(language("de"), segment=False)
     assert source.feed("Die") + source.word("Tu\u0308r") == ["Die", "Tür"]
     assert source.word("") + source.word(" \n") + source.word("\u200b") == []
     assert source.word("ist zu.") == ["ist", "zu."]
-    chinese = Source(language("zh"), segment=False)
+    chinese = SourceText(language("zh"), segment=False)
     assert chinese.word("我们在") == ["我们在"]  # cut as somebody wanted it
 
 
@@ -263,7 +263,7 @@ def test_words_that_others_cut_are_written_as_ours():
 )
 def test_what_is_no_sentence_is_not_made_one(text, expected):
     """Of what stands after a sentence its own marks are left out."""
-    source = Source(language("zh"), segment=True)
+    source = SourceText(language("zh"), segment=True)
     for _ in range(2):  # and the next line begins anew
         items = [item for part in text for item in source.feed(part)] + source.feed("\n")
         heard = " ".join(str_of(item) for item in items)
@@ -271,7 +271,7 @@ def test_what_is_no_sentence_is_not_made_one(text, expected):
 
 
 def test_what_opens_a_sentence_waits_for_its_first_word():
-    source = Source(language("en"), segment=True)
+    source = SourceText(language("en"), segment=True)
     assert source.feed("Yes. - ") == ["Yes.", SENTENCE_END]
     assert source.feed("No ") == ["-", "No"]
     endless = source.feed("way. " + "- " * 1000)
@@ -282,7 +282,7 @@ def test_what_opens_a_sentence_waits_for_its_first_word():
 
 
 def test_a_whole_chinese_text_is_no_word():
-    assert Source(language("zh"), segment=True).word("好。走吧。") == [
+    assert SourceText(language("zh"), segment=True).word("好。走吧。") == [
         "好",
         "。",
         SENTENCE_END,
@@ -295,7 +295,7 @@ def test_a_whole_chinese_text_is_no_word():
 
 @pytest.mark.parametrize("segment", [True, False])
 def test_an_end_ends_the_open_word_too(segment):
-    source = Source(language("de"), segment)
+    source = SourceText(language("de"), segment)
     for text in ("Ein Mann schläft", "Der Hund bellt"):
         assert source.feed(text) + source.end() == [*text.split(), SENTENCE_END]
 

@@ -9,6 +9,7 @@ import pytest
 
 from stacl import config
 from stacl.corpora.base import corpus
+from stacl.runs.folder import RunFolder
 from stacl.support.errors import UserError
 from stacl.text.languages import language
 from stacl.training.augment import Openers
@@ -27,7 +28,7 @@ def prepared(folder: Path, run: str = "run", careless: float = 0.0, joined: floa
         f'[data]\nsource = "de"\ntarget = "en"\ntrain_files = {files}\nvalid_files = {files}\nmax_ratio = 10.0\n'
         f"careless = {careless}\njoined = {joined}\n[text]\nvocabulary = 320\n"
     )
-    return prepare(config.load(toml), folder / run, lambda text: None)
+    return prepare(config.load(toml), RunFolder(folder / run), lambda text: None)
 
 
 def text_of(found: Prepared) -> tuple[list[str], list[str]]:
@@ -109,7 +110,7 @@ def test_sentences_of_a_test_set_are_left_out_of_training(tmp_path):
     changes = [f"data.train_files={both}".replace("'", '"'), "data.corpora=[]", 'data.valid=["copy/val"]']
     changes.append('data.unseen=["copy:pairs=60,held_out=12/val"]')
     with pytest.raises(UserError, match="NAME/SPLIT"):
-        prepare(config.load(toml, [*changes, 'data.unseen=["copy"]']), tmp_path / "wrong", said.append)
+        prepare(config.load(toml, [*changes, 'data.unseen=["copy"]']), RunFolder(tmp_path / "wrong"), said.append)
     with pytest.raises(UserError, match="pieces"):  # which cannot be learned from the one sentence that is left
-        prepare(config.load(toml, changes), tmp_path / "run", said.append)
+        prepare(config.load(toml, changes), RunFolder(tmp_path / "run"), said.append)
     assert f"dropped {len(measured)}: a side stands in a set to measure on" in "\n".join(said)

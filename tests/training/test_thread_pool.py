@@ -10,6 +10,7 @@ import torch
 from stacl import config
 from stacl.models.batch import epoch_batches
 from stacl.models.dropout import keep_mask, seeded
+from stacl.runs.folder import RunFolder
 from stacl.training.prepare import Prepared, prepare
 from stacl.training.thread_pool import Shares
 from stacl.training.trainer import Trainer
@@ -27,7 +28,7 @@ def _threads_as_before():
 
 @pytest.fixture(scope="module")
 def prepared(tmp_path_factory, toy_config) -> Prepared:
-    return prepare(settings(toy_config), tmp_path_factory.mktemp("shares"), lambda text: None)
+    return prepare(settings(toy_config), RunFolder(tmp_path_factory.mktemp("threads")), lambda text: None)
 
 
 def settings(toy_config, *changes: str) -> config.Config:
@@ -37,7 +38,7 @@ def settings(toy_config, *changes: str) -> config.Config:
 def trained(toy_config, prepared: Prepared, folder, threads: int, dropout: float, steps: int = 6) -> Trainer:
     """With what each update said of itself in `.figures`."""
     changes = (f"train.threads={threads}", f"model.dropout={dropout}", "train.warmup=1")
-    trainer = Trainer(settings(toy_config, *changes), folder, prepared)
+    trainer = Trainer(settings(toy_config, *changes), RunFolder(folder), prepared)
     trainer.figures = []
     for numbers in epoch_batches(prepared.train.lengths, 2048, 1, 0)[:steps]:
         trainer.position.step += 1

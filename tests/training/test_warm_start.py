@@ -6,8 +6,8 @@ import json
 
 import pytest
 
-from stacl.api import load_vocabularies
 from stacl.runs.checkpoint import load_tensors
+from stacl.runs.folder import RunFolder
 from tests.conftest import stacl
 
 pytestmark = pytest.mark.slow
@@ -53,7 +53,7 @@ def test_other_languages_keep_the_layers_and_the_vectors_of_known_pieces(copy_ru
     done = begin(toy_config, copy_run, tmp_path / "run", *other, "text.vocabulary=330")
     assert done.returncode == 0, done.stderr
     begun, taken = (load_tensors(folder / "model.safetensors") for folder in (tmp_path / "run", copy_run))
-    ours, theirs = (load_vocabularies(folder)[0].pieces for folder in (tmp_path / "run", copy_run))
+    ours, theirs = (RunFolder(folder).vocabularies()[0].pieces for folder in (tmp_path / "run", copy_run))
     assert ours != theirs
     both = set(ours) & set(theirs)
     assert len(both) > 256

@@ -11,10 +11,13 @@ from hypothesis import strategies as st
 
 from stacl import api
 from stacl.decoding.constraints.numbers import Numbers
+from stacl.decoding.hypothesis import Hypothesis
+from stacl.decoding.options import Decoding
 from stacl.runs import pretrained
+from stacl.runs.folder import RunFolder
 from stacl.text.subwords import END
 
-VOCABULARIES = {name: api.load_vocabularies(pretrained.folder(name)) for name in ("de-en", "en-zh")}
+VOCABULARIES = {name: RunFolder(pretrained.folder(name)).vocabularies() for name in ("de-en", "en-zh")}
 NUMBERS = {name: Numbers(*sides, myriads=name == "en-zh") for name, sides in VOCABULARIES.items()}
 DIGITS, MARKS = "0123456789", ".,:/-"
 
@@ -25,7 +28,7 @@ def allowed(heard: str, said: str, model: str = "de-en") -> str:
     written = [piece for word in said.split(" ")[:-1] for piece in target.encode_word(word)]
     written += [target.pieces.index(character) for character in said.split(" ")[-1]]
     logits = np.zeros(len(target))
-    NUMBERS[model].restrict(logits, written, [*source.encode(heard.split()), END])
+    NUMBERS[model].forbid(logits, Hypothesis(written), [*source.encode(heard.split()), END])
     free = {target.pieces[piece].replace("\u2581", " ") for piece in np.flatnonzero(np.isfinite(logits))}
     return "".join(character for character in f"{DIGITS}{MARKS} " if character in free)
 
@@ -121,7 +124,7 @@ def test_where_only_forbidden_pieces_are_left_the_rule_gives_way():
     source, target = VOCABULARIES["de-en"]
     logits = np.full(len(target), -np.inf)
     logits[END] = 0.0
-    NUMBERS["de-en"].restrict(logits, [target.pieces.index("1")], source.encode(["12"]))
+    NUMBERS["de-en"].forbid(logits, Hypothesis([target.pieces.index("1")]), source.encode(["12"]))
     assert logits[END] == 0.0
 
 
@@ -143,9 +146,9 @@ def test_a_table_of_numbers_is_not_remembered_whole():
 @pytest.mark.parametrize("policy", ["wait-k:3", "confidence:2-6", "full"])
 def test_shipped_models_say_numbers_as_they_heard_them(name, source, number, policy):
     translator = api.load(name)
-    (trace,) = translator.translate_lines([source], policy, beam=3)
+    (trace,) = translator.translate_lines([source], policy, decoding=Decoding(beam=3))
     assert number in translator.target_language.join(trace.target)
-    with translator.stream(policy, beam=3) as live:
+    with translator.stream(policy, decoding=Decoding(beam=3)) as live:
         for word in translator.source_language.split(source):
             live.read(word)
         live.close()

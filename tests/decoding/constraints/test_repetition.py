@@ -8,9 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from stacl.api import load
-from stacl.decoding.constraints.repetition import ALLOWED, times_in_a_row, would_repeat
-from stacl.decoding.rules import Hypothesis, Rules
-from stacl.policies.base import policy
+from stacl.decoding.constraints.repetition import ALLOWED, Repetition, times_in_a_row, would_repeat
+from stacl.decoding.hypothesis import Hypothesis
+from stacl.decoding.options import Decoding
 from stacl.runs import pretrained
 from stacl.text.subwords import END
 
@@ -55,7 +55,7 @@ def test_a_number_may_have_many_zeros():
     for piece in (6, 6, 6):  # within a word
         zeros.add(piece, 1, ENDS, "word")
     logits = np.zeros(10)
-    Rules(ENDS, policy("wait-k:1")).restrict(logits, zeros, 1, True, heard=[4, 5])
+    Repetition(ENDS, lambda pieces: []).forbid(logits, zeros, [4, 5])
     assert np.isfinite(logits[6])
 
 
@@ -91,9 +91,9 @@ def test_live_and_batched_write_the_same_of_what_makes_it_loop(spec, beam):
         "und und der der die und",
         "Nein, nein, nein, nein! Nein, nein!",
     ]
-    together = [trace.target for trace in translator.translate_lines(lines, spec, beam=beam)]
+    together = [trace.target for trace in translator.translate_lines(lines, spec, decoding=Decoding(beam=beam))]
     for line, expected in zip(lines, together, strict=True):
-        live = translator.stream(spec, beam=beam)
+        live = translator.stream(spec, decoding=Decoding(beam=beam))
         for word in line.split():
             live.read(word)
         live.close()

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from playwright.sync_api import expect
 
-from stacl.api import Translator
+from stacl.live.translator import Translator
 from stacl.text.subwords import END
 from tests.helpers import random_translator
 from tests.server.conftest import Running, serving
