@@ -1,55 +1,44 @@
-"""The live view on a terminal: the source above, the translation below, and how far it lags behind."""
+"""What `stacl translate` shows: two lines that are redrawn on a terminal, or plain words when piped."""
 
 from __future__ import annotations
 
 import shutil
 import sys
-import unicodedata
 from collections import deque
-from typing import TextIO
+from typing import Protocol, TextIO
 
 from stacl.text.characters import clean
 from stacl.text.languages import Language
 
-SHOWN_WORDS = 5000  # of a line: one without an end does not fill the memory
-_LEAST_TEXT = 20  # columns, before the lag is shown beside it
+SHOWN_WORDS = 5000  # per line: a line without an end must not fill the memory
+_LEAST_TEXT = 20  # columns that must remain for the text if the lag is shown beside it
 _DIM, _PLAIN, _BOLD = "\x1b[2m", "\x1b[0m", "\x1b[1m"
 
 
-def columns(text: str) -> int:
-    """Cells that a text takes on a terminal: Chinese characters take two, accents and joiners none.
+class LiveView(Protocol):
+    """Shows a live translation, one line of the source at a time."""
 
-    >>> columns("Tür"), columns("Tu\\u0308r"), columns("中文")
-    (3, 3, 4)
-    """
-    return sum(_cells(character) for character in text)
+    def set_open_word(self, text: str) -> None:
+        """Show letters that do not belong to a finished word yet."""
 
+    def add_key(self, key: str) -> None:
+        """Show one more such letter."""
 
-def _cells(character: str) -> int:
-    if unicodedata.category(character) in ("Mn", "Me", "Cf"):
-        return 0
-    return 2 if unicodedata.east_asian_width(character) in "WF" else 1
+    def add_source(self, word: str) -> None:
+        """Show a source word that has arrived."""
 
+    def add_target(self, word: str) -> None:
+        """Show a target word."""
 
-def tail(text: str, width: int) -> str:
-    """The end of a text, as much as fits.
+    def set_lag(self, words: int) -> None:
+        """Show how many words the translation lags behind in the current sentence."""
 
-    >>> tail("Ein Mann schläft", 8), tail("Ein Mann", 8)
-    ('…schläft', 'Ein Mann')
-    """
-    return text if _end(text, width) == text else "…" + _end(text, width - 1)
-
-
-def _end(text: str, width: int) -> str:
-    """Looked for from the end: the text may be an hour long, and this runs with every word."""
-    start = len(text)
-    while start > 0 and (width := width - _cells(text[start - 1])) >= 0:
-        start -= 1
-    return text[start:]
+    def end_line(self) -> None:
+        """End the line, on both sides."""
 
 
 class TerminalView:
-    """Two lines that are written anew with every word; a finished sentence stays where it is."""
+    """Two lines, redrawn with every word: the source, and below it the translation and its lag. A finished line stays."""
 
     def __init__(self, source: Language, target: Language, out: TextIO | None = None) -> None:
         self._source, self._target, self._out = source, target, out or sys.stdout
@@ -57,38 +46,35 @@ class TerminalView:
         self._clear()
 
     def _clear(self) -> None:
-        self._heard: deque[str] = deque(maxlen=SHOWN_WORDS)
-        self._said: deque[str] = deque(maxlen=SHOWN_WORDS)
+        self._source_words: deque[str] = deque(maxlen=SHOWN_WORDS)
+        self._target_words: deque[str] = deque(maxlen=SHOWN_WORDS)
         self._lag = 0
-        self._typing = ""
+        self._open_word = ""
 
-    def typing(self, text: str) -> None:
-        """The letters that belong to no finished word yet."""
-        self._typing = clean(text)  # as the words will be
+    def set_open_word(self, text: str) -> None:
+        self._open_word = clean(text)  # as the finished word will be
         self._draw()
 
-    def typed(self, key: str) -> None:
-        """One more of them."""
-        self.typing(self._typing + key)
+    def add_key(self, key: str) -> None:
+        self.set_open_word(self._open_word + key)
 
-    def heard(self, word: str) -> None:
-        self._heard.append(word)
-        # Where words have no spaces between them, some of what was typed may belong to the next.
-        self._typing = "" if self._source.splits_at_spaces else self._typing.partition(word)[2]
+    def add_source(self, word: str) -> None:
+        self._source_words.append(word)
+        # Without spaces between words, some of the letters may belong to the next word.
+        self._open_word = "" if self._source.splits_at_spaces else self._open_word.partition(word)[2]
         self._draw()
 
-    def said(self, word: str) -> None:
-        self._said.append(word)
+    def add_target(self, word: str) -> None:
+        self._target_words.append(word)
         self._draw()
 
-    def behind(self, words: int) -> None:
-        """How far the translation now is behind, in words of the present sentence."""
+    def set_lag(self, words: int) -> None:
         self._lag = words
         self._draw()
 
-    def end(self) -> None:
-        self._typing = ""  # a word that was broken off was never heard
-        if self._heard or self._said:
+    def end_line(self) -> None:
+        self._open_word = ""  # an unfinished word was not translated
+        if self._source_words or self._target_words:
             self._draw(finished=True)
             self._out.write("\n\n")
             self._out.flush()
@@ -97,9 +83,9 @@ class TerminalView:
 
     def _draw(self, finished: bool = False) -> None:
         width = max(1, shutil.get_terminal_size().columns - 1)
-        source = self._source.join([*self._heard, self._typing] if self._typing else self._heard)
-        target, note = self._target.join(self._said), ""
-        if not finished:  # else all of it stays, on as many lines as it takes
+        source = self._source.join([*self._source_words, self._open_word] if self._open_word else self._source_words)
+        target, note = self._target.join(self._target_words), ""
+        if not finished:  # a finished line stays whole, on as many rows as it needs
             if self._lag > 0:
                 note = f"  {self._lag} word{'s' if self._lag != 1 else ''} behind"
             if width - len(note) < _LEAST_TEXT:
@@ -112,30 +98,49 @@ class TerminalView:
 
 
 class PlainView:
-    """Piped: each word is written and flushed at once; a line out for a line in."""
+    """Writes and flushes each target word at once. Each source line gives one line of output."""
 
     def __init__(self, target: Language, out: TextIO | None = None) -> None:
         self._target, self._out = target, out or sys.stdout
         self._last: str | None = None
 
-    def typing(self, text: str) -> None:
+    def set_open_word(self, text: str) -> None:
         pass
 
-    def typed(self, key: str) -> None:
+    def add_key(self, key: str) -> None:
         pass
 
-    def heard(self, word: str) -> None:
+    def add_source(self, word: str) -> None:
         pass
 
-    def behind(self, words: int) -> None:
+    def set_lag(self, words: int) -> None:
         pass
 
-    def said(self, word: str) -> None:
+    def add_target(self, word: str) -> None:
         self._out.write(self._target.gap(self._last, word) + word)
         self._out.flush()
         self._last = word
 
-    def end(self) -> None:
+    def end_line(self) -> None:
         self._out.write("\n")
         self._out.flush()
         self._last = None
+
+
+def tail(text: str, width: int) -> str:
+    """Return the end of a text, as much as fits into `width` terminal cells. Chinese characters take two cells.
+
+    >>> tail("Ein Mann schläft", 8), tail("Ein Mann", 8), tail("你好世界", 6)
+    ('…schläft', 'Ein Mann', '…世界')
+    """
+    return text if _end(text, width) == text else "…" + _end(text, width - 1)
+
+
+def _end(text: str, width: int) -> str:
+    """Search from the end: the text may be an hour long, and this runs for every word."""
+    from wcwidth import wcwidth  # 13 ms, and piped output does not need it
+
+    start = len(text)
+    while start > 0 and (width := width - max(0, wcwidth(text[start - 1]))) >= 0:
+        start -= 1
+    return text[start:]

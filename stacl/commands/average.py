@@ -56,7 +56,7 @@ def run(args: argparse.Namespace) -> int:
         from stacl.runs.folder import build_model
         from stacl.training.prepare import prepare
         from stacl.training.validate import Figures, validate
-        from stacl.training.warm_start import begin_with
+        from stacl.training.warm_start import warm_start
     except ImportError as error:
         raise UserError(f"{error.name} is not installed; install stacl[train]") from None
     runs = [pretrained.find(name) for name in args.runs]
@@ -70,7 +70,7 @@ def run(args: argparse.Namespace) -> int:
     def taken(folder: Path) -> dict[str, Tensor]:
         """As large as the last: layers and units that a smaller one lacks add nothing."""
         model = build_model(settings.model, *vocabularies, settings.text.shared)
-        begin_with(model, settings.model, folder, *vocabularies)
+        warm_start(model, settings.model, folder, *vocabularies)
         return model.state_dict()
 
     weights = {folder: taken(folder) for folder in runs}

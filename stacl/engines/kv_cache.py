@@ -1,7 +1,7 @@
-"""Keys and values of B half-translated sentences: arrays with room to grow, bound once to engines/onnx.py's graphs.
+"""Keys and values of B sentences that are being translated: arrays with spare room, bound once to the ONNX graphs.
 
-States that went on from one another share buffers: a state knows how many places are its own, and the places
-behind them are free as long as nobody has gone on from it. Who comes second gets a copy: states are values.
+States that follow from one another share a cache. A state knows how many places are its own; the places behind them are
+free until a state takes them. A second state that branches off at the same place gets a copy: states are values.
 
 B batch, H heads, C places, d = D / H, L layers.
 """
@@ -14,13 +14,13 @@ from typing import Any
 
 import numpy as np
 
-HIDDEN = np.float32(-1e9)  # added to a score: its share is exactly 0, and no NaN where nothing may be seen
-_ROOM = 16  # places at first, and by which room grows: a server has thousands of sentences open, most of them short
+HIDDEN = np.float32(-1e9)  # added to a score: the attention weight is exactly 0, and not NaN where everything is masked
+_ROOM = 16  # places at first, and the step by which room grows: a server has many open sentences, most of them short
 
 
 @dataclass(frozen=True)
 class Sizes:
-    """What must be known of a model besides its graphs."""
+    """The sizes of a model that the cache depends on."""
 
     encoder: str  # causal or prefix
     precision: str
@@ -41,7 +41,7 @@ def grown_name(cache: str) -> str:
     return f"{cache}.grown"
 
 
-class Buffers:
+class KvCache:
     """`encoder`, `memory` (the source as decoder layers see it) and `decoder`: each [2L, B, H, C, d]."""
 
     def __init__(
@@ -57,24 +57,24 @@ class Buffers:
     ) -> None:
         self._sizes, self._read, self._write = sizes, read, write
         self.rows, self.source_room, self.target_room = rows, source_room, target_room
-        # Some processors take rows two by two and round one that is left over otherwise: it gets company, which hears
-        # and says nothing.
+        # Some processors compute rows in pairs and round an odd last row differently: the batch is padded to an even
+        # number of rows.
         self._paired = paired
         self._held = rows + (rows % 2 if paired else 0)
-        self._heard = self._written = 0  # places taken
+        self._source_used = self._target_used = 0  # places taken
         self._claim = threading.Lock()
         causal = sizes.encoder == "causal"
         self.encoder = self._empty(sizes.encoder_layers if causal else 0, source_room)
         self.decoder = self._empty(sizes.decoder_layers, target_room)
         self.memory = self._empty(sizes.decoder_layers, source_room)
-        self.memory[...] = 0  # what a mask hides must be finite; of the others only what is filled is looked at
-        # What changes from step to step is bound once and changed in place.
+        self.memory[...] = 0  # masked values must be finite; of the other caches only filled places are used
+        # Small inputs are bound once and changed in place.
         self._read_last, self._read_total = np.zeros(self._held, dtype=np.int32), np.zeros((), dtype=np.int32)
         self._last, self._total = np.zeros(self._held, dtype=np.int32), np.zeros((), dtype=np.int32)
         self._piece = np.zeros((self._held, 1), dtype=np.int64)
         self._place = np.zeros((1, sizes.width), dtype=np.float32)
         self._mask = np.full((self._held, 1, 1, source_room), HIDDEN)
-        self._hears = np.zeros((self._held, 1, 1), dtype=np.float32)
+        self._sees_source = np.zeros((self._held, 1, 1), dtype=np.float32)
         self._shown: int | None = 0  # what the mask shows, if it is the same in all rows
         self._logits = np.empty((self._held, 1, sizes.pieces), dtype=np.float32)
         self._reading = self._bound_reading() if causal else None
@@ -95,7 +95,7 @@ class Buffers:
         return binding
 
     def _bind_new(self, count: int) -> None:
-        """Room for so many new pieces, which stays bound as long as as many come."""
+        """Inputs for so many new pieces; they stay bound while the number is the same."""
         self._new_pieces = np.zeros((self._held, count), dtype=np.int64)
         self._new_places = np.zeros((count, self._sizes.width), dtype=np.float32)
         self._new_memory = self._empty(self._sizes.decoder_layers, count)
@@ -107,37 +107,37 @@ class Buffers:
     def _bound_writing(self) -> Any:
         binding = self._write.io_binding()
         small = {"pieces": self._piece, "positions": self._place, "last": self._last, "total": self._total}
-        for name, array in (small | {"source_mask": self._mask, "hears": self._hears}).items():
+        for name, array in (small | {"source_mask": self._mask, "hears": self._sees_source}).items():
             binding.bind_cpu_input(name, array)
         _bind(binding, "memory", self.memory, grows=False)
         _bind(binding, "decoder", self.decoder, grows=True)
         _bind_output(binding, "logits", self._logits)
         return binding
 
-    def with_room(self, heard: int, written: int, source: int = 0, target: int = 0) -> Buffers:
-        """These buffers, or a copy, with that many places behind those of a state reserved for the caller."""
-        ends = heard + source, written + target
+    def with_room(self, read: int, written: int, source: int = 0, target: int = 0) -> KvCache:
+        """This cache, or a copy, with that many places behind those of a state reserved for the caller."""
+        ends = read + source, written + target
         with self._claim:
             fits = ends[0] <= self.source_room and ends[1] <= self.target_room
-            if fits and (not source or self._heard == heard) and (not target or self._written == written):
-                self._heard, self._written = max(self._heard, ends[0]), max(self._written, ends[1])
+            if fits and (not source or self._source_used == read) and (not target or self._target_used == written):
+                self._source_used, self._target_used = max(self._source_used, ends[0]), max(self._target_used, ends[1])
                 return self
-        copy = self.copied(heard, written, source, target)
-        copy._heard, copy._written = ends
+        copy = self.copied(read, written, source, target)
+        copy._source_used, copy._target_used = ends
         return copy
 
     def copied(
-        self, heard: int, written: int, source: int = 0, target: int = 0, rows: np.ndarray | None = None
-    ) -> Buffers:
-        """What a state has of these buffers, or some rows of it, with room for more."""
+        self, read: int, written: int, source: int = 0, target: int = 0, rows: np.ndarray | None = None
+    ) -> KvCache:
+        """A copy of the part that belongs to a state, or of some rows of it, with room for more."""
         chosen = slice(self.rows) if rows is None else rows
-        room = _enough(heard + source), _enough(written + target)
+        room = _enough(read + source), _enough(written + target)
         size = self.rows if rows is None else len(rows)
-        copy = Buffers(self._sizes, self._read, self._write, size, *room, paired=self._paired)
-        copy._heard, copy._written = heard, written
+        copy = KvCache(self._sizes, self._read, self._write, size, *room, paired=self._paired)
+        copy._source_used, copy._target_used = read, written
         for new, old, length in (
-            (copy.encoder, self.encoder, heard),
-            (copy.memory, self.memory, heard),
+            (copy.encoder, self.encoder, read),
+            (copy.memory, self.memory, read),
             (copy.decoder, self.decoder, written),
         ):
             new[:, :size, :, : min(length, old.shape[3])] = old[:, chosen, :, :length]
@@ -160,12 +160,12 @@ class Buffers:
         if not isinstance(visible, int):
             seen = np.arange(self.source_room) < visible[:, None]
             self._mask[: self.rows, 0, 0] = np.where(seen, np.float32(0), HIDDEN)
-            self._hears[: self.rows, 0, 0] = visible > 0
+            self._sees_source[: self.rows, 0, 0] = visible > 0
             self._shown = None
         elif visible != self._shown:
             self._mask[..., :visible] = 0
             self._mask[..., visible:] = HIDDEN
-            self._hears[...] = visible > 0
+            self._sees_source[...] = visible > 0
             self._shown = visible
 
     def decode(self, previous: np.ndarray, place: np.ndarray, before: int) -> np.ndarray:
@@ -179,10 +179,10 @@ class Buffers:
 
 
 def _enough(needed: int) -> int:
-    """Unused places cost a little time in every step, so room grows by a half and not to the double.
+    """Unused places cost a little time in every step, so room grows by a half instead of doubling.
 
-    Always a multiple of 16: of other small rooms processors round what is in them differently, and a live session
-    would say other words than a batch.
+    Always a multiple of 16: processors round differently at other small sizes, and a live session would write other
+    words than a batch.
     """
     wanted = max(1, needed + needed // 2)
     return _ROOM * -(-wanted // _ROOM)

@@ -4,7 +4,7 @@ Two graphs that export/ makes: `read` takes n source pieces through the encoder 
 that the decoder looks at, `write` takes one target piece to logits. Keys and values stay where they are:
 attention appends to them in place (kv_cache.py), so a step copies nothing that grows.
 
-Chosen by measurement, ms a decoder step of benchmarks/live.py's size on a busy machine: this 0.45, its
+Chosen by measurement, ms per decoder step of benchmarks/live.py's model on a busy machine: this 0.45, its
 float32 form 0.9, int8 with separate operators for attention 0.7, numpy with BLAS 2.0 to 2.6, torch 3.5.
 """
 
@@ -16,29 +16,29 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from stacl.engines.kv_cache import HIDDEN, Buffers, Sizes
+from stacl.engines.kv_cache import HIDDEN, KvCache, Sizes
 from stacl.support.errors import UserError
 
 READ, WRITE, WEIGHTS = "read.onnx", "write.onnx", "weights.bin"
-_SOME_PIECE = 4  # any that every vocabulary has, to try an engine with
+_SOME_PIECE = 4  # a piece of every vocabulary, to test an engine with
 
 
 class OnnxState(NamedTuple):
-    """How far B sentences are; places of the buffers beyond that belong to others.
+    """How far B sentences are; later places of the cache belong to other states.
 
-    A tuple, and little done in Python: after every run of a model the processor's caches are full of weights,
-    and Python is several times slower than elsewhere.
+    A tuple, with little done in Python: after every run of a model the processor's caches are full of weights, and
+    Python code is several times slower than usual.
     """
 
-    buffers: Buffers
+    cache: KvCache
     source: np.ndarray  # [B, S] pieces read
     filled: int  # places of the memory that are taken
     written: int  # target pieces fed, BEGIN counted
     encoded: np.ndarray | None = None  # prefix: [B] how many pieces of each row the memory was made from
 
     @property
-    def heard(self) -> int:
-        return self.source.shape[1]
+    def read_pieces(self) -> int:
+        return int(self.source.shape[1])
 
 
 class OnnxEngine:
@@ -50,7 +50,7 @@ class OnnxEngine:
         self._prefix = sizes.encoder == "prefix"
         self._positions = positions(512, sizes.width)
         self._paired = False
-        self._paired = sizes.precision == "int8" and self._rounds_one_row_otherwise()
+        self._paired = sizes.precision == "int8" and self._rounds_single_row_differently()
 
     @classmethod
     def load(cls, folder: Path, sizes: Sizes, threads: int = 1) -> OnnxEngine:
@@ -67,24 +67,25 @@ class OnnxEngine:
         return cls(sizes, read, write)
 
     def start(self, size: int = 1) -> OnnxState:
-        buffers = Buffers(self.sizes, self._read, self._write, size, paired=self._paired)
+        cache = KvCache(self.sizes, self._read, self._write, size, paired=self._paired)
         encoded = np.zeros(size, dtype=np.int64) if self._prefix else None
-        return OnnxState(buffers, np.zeros((size, 0), dtype=np.int64), 0, 0, encoded)
+        return OnnxState(cache, np.zeros((size, 0), dtype=np.int64), 0, 0, encoded)
 
-    def _rounds_one_row_otherwise(self) -> bool:
-        """Whether a sentence by itself gets other logits than beside another, as on processors with AVX-512: a live
-        session would say other words than a batch.
+    def _rounds_single_row_differently(self) -> bool:
+        """Whether a single row gets other logits than a row beside another, as on processors with AVX-512: a live
+        session would write other words than a batch.
         """
 
         def logits(size: int) -> np.ndarray:
             state = self.read(self.start(size), np.full((size, 1), _SOME_PIECE))
-            return self.write(state, np.full(size, _SOME_PIECE), np.ones(size, dtype=np.int64))[1][0]
+            _, found = self.write(state, np.full(size, _SOME_PIECE), np.ones(size, dtype=np.int64))
+            return np.asarray(found[0])
 
         return not np.array_equal(logits(1), logits(2))
 
     def read(self, state: OnnxState, pieces: np.ndarray) -> OnnxState:
         state = state._replace(source=np.concatenate((state.source, pieces), axis=1))
-        # Causal: at once, while the speaker goes on, so that the first word does not wait for all that came before it.
+        # Causal: encoded at once, so that the first target word does not wait for the whole prefix.
         return state if self._prefix else self._caught_up(state)
 
     def write(
@@ -93,26 +94,26 @@ class OnnxEngine:
         if self._prefix:
             state = self._refreshed(state, visible)
         written = state.written
-        buffers = state.buffers.with_room(state.filled, written, target=1)
-        buffers.show(state.heard if visible is None else np.asarray(visible))
-        logits = buffers.decode(previous, self._position(written, written + 1), written)
-        return OnnxState(buffers, state.source, state.filled, written + 1, state.encoded), logits
+        cache = state.cache.with_room(state.filled, written, target=1)
+        cache.show(state.read_pieces if visible is None else np.asarray(visible))
+        logits = cache.decode(previous, self._position(written, written + 1), written)
+        return OnnxState(cache, state.source, state.filled, written + 1, state.encoded), logits
 
     def _caught_up(self, state: OnnxState) -> OnnxState:
-        """Causal: take what was read and is not encoded yet into the caches."""
-        heard, before, buffers = state.heard, state.filled, state.buffers
-        while before < heard:
-            # One piece a run, however many have come. Several at once are rounded a little differently, which an int8
-            # step makes larger: a live session would say other words than a batch, for which all has come at once.
+        """Causal: encode what was read and is not encoded yet."""
+        read, before, cache = state.read_pieces, state.filled, state.cache
+        while before < read:
+            # One piece per run. Several at once are rounded a little differently, and int8 amplifies it: a live session
+            # would write other words than a batch, which has the whole source at once.
             after = before + 1
-            buffers = buffers.with_room(before, state.written, source=1)
-            buffers.encode(state.source[:, before:after], self._position(before, after), before)
+            cache = cache.with_room(before, state.written, source=1)
+            cache.encode(state.source[:, before:after], self._position(before, after), before)
             before = after
-        return OnnxState(buffers, state.source, heard, state.written)
+        return OnnxState(cache, state.source, read, state.written)
 
     def _refreshed(self, state: OnnxState, visible: np.ndarray | None) -> OnnxState:
-        """Prefix: encode again the rows whose prefix has grown since their memory was made."""
-        shown = np.full(len(state.source), state.heard) if visible is None else np.asarray(visible)
+        """Prefix: encode again the rows whose prefix has grown."""
+        shown = np.full(len(state.source), state.read_pieces) if visible is None else np.asarray(visible)
         assert state.encoded is not None
         stale = np.flatnonzero(state.encoded != shown)
         if not len(stale):
@@ -126,15 +127,15 @@ class OnnxEngine:
         }
         memory = self._read.run(("memory",), feed)[0]  # [2L, B, H, n, d]
         filled = max(state.filled, longest)
-        buffers = state.buffers.copied(state.filled, state.written, source=filled - state.filled)
-        buffers.memory[:, stale, :, :longest] = memory
-        return OnnxState(buffers, state.source, filled, state.written, shown)
+        cache = state.cache.copied(state.filled, state.written, source=filled - state.filled)
+        cache.memory[:, stale, :, :longest] = memory
+        return OnnxState(cache, state.source, filled, state.written, shown)
 
     def select(self, state: OnnxState, rows: np.ndarray) -> OnnxState:
         chosen = np.asarray(rows)
-        buffers = state.buffers.copied(state.filled, state.written, rows=chosen)
+        cache = state.cache.copied(state.filled, state.written, rows=chosen)
         encoded = None if state.encoded is None else state.encoded[chosen]
-        return OnnxState(buffers, state.source[chosen], state.filled, state.written, encoded)
+        return OnnxState(cache, state.source[chosen], state.filled, state.written, encoded)
 
     def _position(self, start: int, end: int) -> np.ndarray:
         if end > len(self._positions):
@@ -157,6 +158,6 @@ def _runtime() -> Any:
         import onnxruntime
     except ModuleNotFoundError:
         raise UserError("onnxruntime is not installed; install stacl[serve]") from None
-    except ImportError as error:  # it is there, but was broken off or does not fit this machine
+    except ImportError as error:  # it is installed, but broken or built for another machine
         raise UserError(f"onnxruntime cannot be loaded: {error}") from None
     return onnxruntime

@@ -104,7 +104,7 @@ class Graph:
         self._outputs.append(helper.make_tensor_value_info(name, TensorProto.FLOAT, shape))
 
     def constant(self, value: Any) -> str:
-        """A small array that is no weight."""
+        """A small array that is not a weight."""
         array = np.asarray(value)
         name = f"constant.{array.dtype}.{array.ravel().tolist()}.{array.ndim}"
         self._initializers[name] = numpy_helper.from_array(array, name)
@@ -172,7 +172,7 @@ class Graph:
         return self.product(x, f"{name}.weight", weight, bias)
 
     def cached_attention(self, x: str, name: str, key: str, value: str) -> str:
-        """What x [B, n, D] hears from itself and its past; its keys and values are appended to the caches."""
+        """Causal self-attention of x [B, n, D]; its keys and values are appended to the caches."""
         outputs = [f"{name}.heard", grown_name(key), grown_name(value)]
         operands = (self.queries(x, f"{name}.in_proj"), "", "", key, value, "last", "total")
         heads = {"num_heads": self.sizes.heads, "kv_num_heads": self.sizes.heads, "scale": 1.0}
@@ -180,15 +180,15 @@ class Graph:
         return self.linear(outputs[0], f"{name}.out_proj")
 
     def prefix_attention(self, x: str, name: str) -> str:
-        """What x [B, n, D] hears from itself, forwards and backwards, where the mask shows it."""
+        """Bidirectional self-attention of x [B, n, D] under the mask."""
         heads = self.sizes.heads
         split = self.constant(np.array([0, 0, 3 * heads, self.depth]))
         flat = self.node("Reshape", self.queries(x, f"{name}.in_proj"), split)
         names = [f"{name}.{what}" for what in ("query", "key", "value")]
         swapped = self.node("Transpose", flat, perm=[0, 2, 1, 3])  # [B, 3H, n, d]
         query, key, value = self.nodes("Split", swapped, outputs=names, axis=1, num_outputs=3)
-        heard = self.node("Transpose", self.attend(query, key, value, "mask"), perm=[0, 2, 1, 3])
-        return self.linear(self.merged(heard), f"{name}.out_proj")
+        attended = self.node("Transpose", self.attend(query, key, value, "mask"), perm=[0, 2, 1, 3])
+        return self.linear(self.merged(attended), f"{name}.out_proj")
 
     def attend(self, query: str, key: str, value: str, mask: str) -> str:
         scores = self.node("FusedMatMul", query, key, domain=_FUSED, transB=1)
@@ -198,11 +198,11 @@ class Graph:
         return self.node("Reshape", x, self.constant(np.array([0, -1, self.sizes.width])))
 
     def cross_attention(self, x: str, name: str, key: str, value: str) -> str:
-        """What x [B, 1, D] hears from the source; nothing where nothing is visible."""
+        """Cross-attention of x [B, 1, D]; zero where no source is visible."""
         split = self.constant(np.array([0, self.sizes.heads, 1, self.depth]))
         query = self.node("Reshape", self.queries(x, f"{name}.query_proj"), split)
-        heard = self.merged(self.attend(query, key, value, "source_mask"))
-        return self.linear(self.node("Mul", heard, "hears"), f"{name}.out_proj")
+        attended = self.merged(self.attend(query, key, value, "source_mask"))
+        return self.linear(self.node("Mul", attended, "hears"), f"{name}.out_proj")
 
     def feed(self, x: str, name: str) -> str:
         return self.linear(self.node("Relu", self.linear(x, f"{name}.up")), f"{name}.down")

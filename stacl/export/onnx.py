@@ -51,7 +51,7 @@ def export(run: Path, out: Path, precision: str = "int8") -> Path:
     if out.exists():
         write(out)
     else:
-        write_atomically(out, write)  # a kill leaves no folder that is half a model
+        write_atomically(out, write)  # a kill leaves no incomplete folder
     return out
 
 
@@ -89,7 +89,7 @@ def _sizes(model: Model, precision: str) -> Sizes:
         raise UserError(f"only Transformers can be exported, not {type(model).__name__}")
     layer: Any = model.encoder_layers[0]
     heads = layer.attention.heads
-    if model.width // heads % _HEAD:  # ONNX Runtime's attention wants it so
+    if model.width // heads % _HEAD:  # required by ONNX Runtime's attention
         raise UserError(f"a head of {model.width // heads} cannot be exported, only multiples of {_HEAD}")
     return Sizes(
         encoder="prefix" if model.prefix else "causal",
@@ -103,7 +103,7 @@ def _sizes(model: Model, precision: str) -> Sizes:
 
 
 def _without_folders(settings: config.Config) -> config.Config:
-    """What it was trained on is kept, where that lay is nobody's business on another machine."""
+    """The names of the training data stay; the folders where it lay are removed."""
     data = settings.data
     train, valid = ([Path(file).name for file in files] for files in (data.train_files, data.valid_files))
     corpora = [re.sub(r"=[^,]*/", "=", spec) for spec in data.corpora]  # files:path=FOLDER/NAME

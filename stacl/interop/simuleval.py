@@ -4,10 +4,10 @@
             --source test.de --target test.en
   simuleval --agent stacl/interop/simuleval.py --model RUN --policy wait-k:3,c=0.25 --beam 5 ...
 
-SimulEval hands over one source word at a time and asks once after each, so all words that may be said at
-that moment go out in one write: a policy that says two words for one (catch-up) would otherwise be measured
-a word late. It tells of the end together with the last word; the translation is then finished in the same
-write. For Chinese output say `--eval-latency-unit char`.
+SimulEval hands over one source word at a time and asks once after each, so all words that may be written
+at that moment go out in one write: a policy that writes two words for one (catch-up) would otherwise be measured one
+word late. It reports the end together with the last word; the translation is then finished in the same write. For
+Chinese output use `--eval-latency-unit char`.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ try:
     from simuleval.agents import AgentStates, ReadAction, TextToTextAgent, WriteAction
     from simuleval.utils import entrypoint
 except ImportError as error:
-    # The package can still be walked through and documented; only an agent cannot be made.
+    # The package can still be imported and documented without it; only agents cannot be made.
     _missing = str(error)
     AgentStates = TextToTextAgent = object
 
@@ -37,18 +37,18 @@ else:
     _missing = ""
 
 
-class Listening(AgentStates):
+class SessionStates(AgentStates):  # type: ignore[misc]
     """SimulEval's record of a sentence, with our live session beside it."""
 
     def reset(self) -> None:
         super().reset()
         self.session: Session | None = None
-        self.heard = 0  # source words that the session was given
+        self.given = 0  # source words that the session has read
 
 
 @entrypoint
-class StaclAgent(TextToTextAgent):
-    """A trained model that translates while SimulEval reads out."""
+class StaclAgent(TextToTextAgent):  # type: ignore[misc]
+    """A trained model that translates while SimulEval provides the source."""
 
     def __init__(self, args: argparse.Namespace) -> None:
         if _missing:
@@ -81,21 +81,21 @@ class StaclAgent(TextToTextAgent):
             print(f"stacl agent: {error}", file=sys.stderr)
             raise SystemExit(2) from None
 
-    def build_states(self) -> Listening:
-        return Listening()
+    def build_states(self) -> SessionStates:
+        return SessionStates()
 
-    def policy(self, states: Listening | None = None) -> Any:
-        """All that may be said after what came since the last call. In a pipeline the states are given."""
+    def policy(self, states: SessionStates | None = None) -> Any:
+        """All words that may be written after the source words since the last call. A pipeline passes the states."""
         states = states or self.states
         if states.session is None:
             states.session = self.translator.stream(self.reading_policy, decoding=self.decoding)
-        said: list[Written] = []
-        for word in states.source[states.heard :]:
-            said += states.session.feed(word + " ")
-        states.heard = len(states.source)
+        written: list[Written] = []
+        for word in states.source[states.given :]:
+            written += states.session.feed(word + " ")
+        states.given = len(states.source)
         if states.source_finished:
-            said += states.session.close()
-        elif not said:
+            written += states.session.close()
+        elif not written:
             return ReadAction()
-        text = self.translator.target_language.join(word.text for word in said)
+        text = self.translator.target_language.join(word.text for word in written)
         return WriteAction(text, finished=states.source_finished)

@@ -1,10 +1,10 @@
-"""Which source word a target word came from, by the model's own account: the word that made it likely.
+"""Word alignment from the model itself: a target word is aligned to the source word that made it likely.
 
-log p(y | x<=s, y<t) is computed for every prefix of the source at once, a row a prefix. The source word after which
-a target word's probability jumps most is the one it waited for; a target word that no source word makes much
-likelier (an article, an auxiliary) has none. This asks any model the same question and needs no attention weights.
+log p(y | x<=s, y<t) is computed for every prefix of the source at once, one row per prefix. A target word is aligned to
+the source word that raises its probability most; a target word that no source word makes much likelier (an article, an
+auxiliary) has none. This works for every model and needs no attention weights.
 
-A target word whose source word had not been heard when it was said was anticipated (STACL, section 6.3).
+A target word whose source word had not been read when it was written was anticipated (STACL, section 6.3).
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ CLEAR_GAIN = 0.7  # nats: the source word at least doubles the target word's pro
 def alignment(
     translator: Translator, source: Sequence[str], target: Sequence[str]
 ) -> Generator[None, None, tuple[int | None, ...]]:
-    """For each target word the number, from 1, of the source word that it came from, or None; a step a target piece."""
+    """For each target word the number, from 1, of its source word, or None. One step per target piece."""
     if not source or not target:
         return (None,) * len(target)
     table = yield from surprise(translator, source, target)
-    # Likelier than after any shorter prefix: a model that stumbles over what it hears and recovers learned nothing.
+    # Compared with every shorter prefix: a drop in probability that is recovered later is not a gain.
     least = np.minimum.accumulate(table, axis=0)
     gains = np.diff(least, axis=0)  # [S + 1, T] negative where a word helps
     gains = np.concatenate((gains[:-2], gains[-2:].sum(axis=0, keepdims=True)))  # the end belongs to the last word

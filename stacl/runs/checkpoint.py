@@ -1,14 +1,7 @@
 """Saving and loading: atomic, checked, and free of pickled code (safetensors and JSON).
 
-A run folder holds everything that is needed to use the model or to go on training, on another machine too:
-
-    config.toml                    the run, all fields
-    vocabulary/source.model        SentencePiece, and target.model unless shared
-    data/train, data/valid         the encoded corpora
-    checkpoints/00000500/          weights, optimizer and state.json with checksums: to resume from
-    snapshots/00000500.safetensors weights of the last validations: to average
-    model.safetensors              the best model so far: to use
-    log.jsonl                      what happened
+The layout of a run folder is in runs/folder.py. A checkpoint, checkpoints/00000500/, has the weights, the optimizer and
+state.json with checksums.
 """
 
 from __future__ import annotations
@@ -35,25 +28,25 @@ _STATE, _WEIGHTS, _OPTIMIZER = "state.json", "weights.safetensors", "optimizer.s
 
 
 def save_tensors(path: Path, tensors: dict[str, Tensor], metadata: dict[str, str] | None = None) -> None:
-    path.touch()  # with the rights of any other file here: safetensors makes one that nobody else may read
+    path.touch()  # with ordinary permissions: safetensors would make the file private
     mode = path.stat().st_mode
-    # Tied weights are one tensor under two names; safetensors wants each by itself.
+    # Tied weights are one tensor under two names; safetensors needs each by itself.
     try:
         save_file({name: tensor.detach().contiguous().clone() for name, tensor in tensors.items()}, path, metadata)
-    except SafetensorError as error:  # how safetensors reports what the disk says
+    except SafetensorError as error:  # safetensors reports errors of the disk like this
         full = f"os error {errno.ENOSPC}" in str(error)
         raise OSError(errno.ENOSPC if full else errno.EIO, str(error)) from None
     path.chmod(mode)
 
 
 def _refuse_locked(path: Path) -> None:
-    """Said before safetensors opens it, which takes a file of somebody else's for a damaged or a missing one."""
+    """Report a missing permission: safetensors reports such a file as damaged or missing."""
     try:
         path.open("rb").close()
     except PermissionError:
         raise UserError(f"{path} cannot be read: permission denied") from None
     except OSError:
-        pass  # what opens it next says what it is
+        pass  # reported where it is opened next
 
 
 def load_tensors(path: Path) -> dict[str, Tensor]:
@@ -143,7 +136,7 @@ def load_checkpoint(path: Path, model: torch.nn.Module, optimizer: torch.optim.O
 
 
 def tensors_checksum(tensors: dict[str, Tensor]) -> str:
-    """Of names, types, shapes and values, whatever file they lie in."""
+    """The checksum of names, types, shapes and values, independent of the file."""
     total = hashlib.sha256()
     for name in sorted(tensors):
         tensor = tensors[name].detach().cpu().contiguous()
@@ -153,7 +146,7 @@ def tensors_checksum(tensors: dict[str, Tensor]) -> str:
 
 
 def save_model(path: Path, tensors: dict[str, Tensor], facts: dict[str, Any]) -> None:
-    """The model to use, with its checksum and what is known of it in the same file: no kill can part them."""
+    """The model to use, with its checksum and facts in the same file, so that a kill cannot separate them."""
     metadata = {"stacl": json.dumps({"format": FORMAT, "checksum": tensors_checksum(tensors), **facts})}
     write_atomically(path, lambda partial: save_tensors(partial, tensors, metadata))
 
@@ -169,7 +162,7 @@ def load_model(path: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
     training may put another file in its place at any moment.
     """
     with _saved_model(path) as (facts, file):
-        tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 - it is no dictionary
+        tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 - it is not a dictionary
     if tensors_checksum(tensors) != facts.get("checksum"):
         raise UserError(f"{path} is damaged: its weights do not have the checksum they were saved with")
     return tensors, facts

@@ -67,5 +67,6 @@ def _dequantized(array: np.ndarray, scales: np.ndarray | None) -> np.ndarray:
     """[N, K/block, block] in 8 bits around 128, and the scales [N, K/block] -> [N, K]; float32 as it is."""
     if scales is None:
         return array.copy()
-    whole = array.astype(np.float32) - np.float32(128)
-    return (whole * scales.reshape(len(array), -1, 1)).reshape(len(array), -1)
+    centred: np.ndarray = array.astype(np.float32) - np.float32(128)
+    centred *= scales.reshape(len(array), -1, 1)
+    return centred.reshape(len(array), -1)

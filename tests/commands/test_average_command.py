@@ -12,7 +12,7 @@ from stacl import api, config
 from stacl.__main__ import main
 from stacl.runs import checkpoint
 from stacl.runs.folder import RunFolder, build_model
-from stacl.training.warm_start import begin_with
+from stacl.training.warm_start import warm_start
 
 
 @pytest.fixture
@@ -68,7 +68,7 @@ def grown(run, folder, change):
     config.save(settings, larger / "config.toml")
     vocabularies = RunFolder(run).vocabularies()
     model = build_model(settings.model, *vocabularies, settings.text.shared)
-    begin_with(model, settings.model, run, *vocabularies)
+    warm_start(model, settings.model, run, *vocabularies)
     return larger, model
 
 

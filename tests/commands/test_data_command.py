@@ -8,7 +8,7 @@ import pytest
 
 from stacl.__main__ import main
 from stacl.support.plugins import names
-from tests.samples import shared_data
+from tests.samples import corpora
 
 
 @pytest.fixture(autouse=True)
@@ -135,7 +135,8 @@ def test_verify(capsys: pytest.CaptureFixture[str], own: str, tmp_path: Path) ->
     assert run(capsys, "copy", "--verify")[:2] == (0, "copy has no files\n")
 
 
-def test_verify_real_files(capsys: pytest.CaptureFixture[str]) -> None:
-    code, out, _ = run(capsys, "three-am", "--root", str(shared_data()), "--verify")
+@pytest.mark.corpora
+def test_verify_whole_files(capsys: pytest.CaptureFixture[str]) -> None:
+    code, out, _ = run(capsys, "three-am", "--root", str(corpora()), "--verify")
     assert code == 0
     assert out.count(": ok") == 6

@@ -110,7 +110,7 @@ def test_a_corpus_that_is_only_for_measuring(tmp_path, capsys):
     config = files(tmp_path, "eins\n", "one\n")
     changed = changes(data__train_files="[]", data__corpora='["multi30k", "eval-deen"]')
     said = complaint(capsys, "train", config, "--out", tmp_path / "run", *changed)
-    assert "corpus eval-deen has nothing to train on: its splits are" in said
+    assert "corpus eval-deen has no training split; its splits are" in said
 
 
 def test_odd_white_space_in_a_validation_text_does_not_part_its_lines(tmp_path, capsys):

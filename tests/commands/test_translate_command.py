@@ -15,7 +15,7 @@ import pytest
 
 from stacl.__main__ import main
 from stacl.api import load
-from stacl.commands import translate
+from stacl.commands import _input
 from stacl.engines.onnx import OnnxEngine
 from stacl.live.translator import Translator
 from stacl.policies.base import policy
@@ -230,9 +230,9 @@ def test_pace_makes_a_speaker(copy_run, tmp_path):
         (["{tmp}"], "{tmp} is no model: no config.toml is in it"),
         (["-"], "- is no model; before a text comes a model, as in: stacl translate de-en -"),
         (["{run}/config.toml"], "config.toml is no model; before a text comes a model"),
-        (["{run}", "--beam", "1", "--ahead", "2"], "to look ahead takes a beam of 2 or more"),
-        (["{run}", "--pace", "-1"], "--pace is a time from 0 to 3600 seconds, not -1"),
-        (["{run}", "--pace", "nan"], "--pace is a time from 0 to 3600 seconds, not nan"),
+        (["{run}", "--beam", "1", "--ahead", "2"], "a look-ahead requires a beam of 2 or more"),
+        (["{run}", "--pace", "-1"], "--pace must be from 0 to 3600 seconds, not -1"),
+        (["{run}", "--pace", "nan"], "--pace must be from 0 to 3600 seconds, not nan"),
         (["{run}", "--trace", "{tmp}/no/log"], "--trace {tmp}/no/log cannot be written: No such file"),
         (["{run}", "--trace", "/dev/full"], "--trace /dev/full cannot be written: No space left on device"),
         (["{run}", "--polic", "wait-k:3", "--paces", "3"], "unknown option --paces; did you mean --pace?"),
@@ -293,9 +293,9 @@ def test_an_input_that_does_not_wait_is_waited_for():
     stop = SimpleNamespace(waiting=contextlib.nullcontext)
     later = threading.Timer(0.3, os.write, (mouth, b"Ein Hund"))
     later.start()
-    assert translate._wait_for(ear, 100, stop) == b"Ein Hund"
+    assert _input.wait_for(ear, 100, stop) == b"Ein Hund"
     os.close(mouth)
-    assert translate._wait_for(ear, 100, stop) == b""
+    assert _input.wait_for(ear, 100, stop) == b""
     os.close(ear)
     with pytest.raises(UserError, match="the text cannot be read: Bad file descriptor"):
-        translate._wait_for(ear, 100, stop)
+        _input.wait_for(ear, 100, stop)

@@ -228,7 +228,7 @@ def test_a_closed_session_says_so():
         session.read("Mann")
     with pytest.raises(UserError, match="beam must be"):
         TRANSLATORS["transformer-causal"].stream("wait-k:1", decoding=Decoding(beam=0))
-    with pytest.raises(UserError, match="takes a beam of 2 or more"):
+    with pytest.raises(UserError, match="requires a beam of 2 or more"):
         TRANSLATORS["transformer-causal"].translate_lines(["Ja."], "wait-k:1", decoding=Decoding(ahead=2))
     for size in (0, -5):
         with pytest.raises(UserError, match=f"decoded together: at least 1, not {size}"):

@@ -1,6 +1,6 @@
-"""The models that come with the package, a folder each: exported weights, vocabulary, config and a card.
+"""The models that are shipped with the package: one folder each with exported weights, vocabulary, manifest and card.
 
-Nothing here needs torch. Checksums of graphs, weights and vocabulary are verified when a model is loaded (fast.py).
+Nothing here needs torch. Checksums are verified when a model is loaded (runs/exported.py).
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from pathlib import Path
 from stacl.support.errors import UserError, suggest
 
 CARD = "card.md"
-DEFAULT = "de-en"  # where the user names none
+DEFAULT = "de-en"  # the model that commands use if none is named
 _HOME = Path(__file__).parent
 
 
@@ -23,22 +23,24 @@ def names() -> list[str]:
 
 
 def folder(name: str) -> Path:
-    """Where a shipped model lies."""
+    """The folder of a shipped model."""
     if name not in names():
         raise UserError(f"no model called {name!r} is shipped{suggest(name, names())}")
     return _HOME / name
 
 
 def find(name: str | Path) -> Path:
-    """The folder of a model: a shipped one by its name, or any other. (One called like a shipped one is ./de-en.)"""
+    """The folder of a model: a shipped one by name, or any folder. (./de-en is a folder of that name.)"""
     name = _renamed(name)
     if name in names() or (str(name) in names() and not Path(name).is_dir()):
         return _HOME / name
     if not str(name):
-        raise UserError(f"the model's name is empty; shipped are {', '.join(names())}")
+        raise UserError(f"the name of the model is empty; shipped models: {', '.join(names())}")
     if not _is_folder(name):
         if str(name) == "-" or Path(name).is_file():
-            raise UserError(f"{name} is no model; before a text comes a model, as in: stacl translate {DEFAULT} {name}")
+            raise UserError(
+                f"{name} is not a model. Usage: stacl translate MODEL FILE, as in: stacl translate {DEFAULT} {name}"
+            )
         raise UserError(
             f"no model {name}: expected a folder that `stacl train` or `stacl export` made, or the name of a"
             f" shipped model{suggest(str(name), names())}"
@@ -60,9 +62,9 @@ def _renamed(name: str | Path) -> str | Path:
 def _is_folder(name: str | Path) -> bool:
     try:
         return Path(name).is_dir()
-    except OSError:  # longer than any file's name
+    except OSError:  # longer than a file name may be
         how = f"echo TEXT | stacl translate {DEFAULT}"
-        raise UserError(f"no model has so long a name; a text comes from a file, or a pipe: {how}") from None
+        raise UserError(f"the name of the model is too long; text is read from a file or a pipe: {how}") from None
 
 
 def summary(name: str) -> str:

@@ -14,7 +14,7 @@ from stacl.__main__ import main
 from stacl.traces import logs
 from stacl.traces.trace import Trace
 from tests.commands.score.conftest import REVISED, TRACES, scored
-from tests.metrics import golden
+from tests.samples import GOLDEN
 
 
 def test_json(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -29,7 +29,7 @@ def test_json(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_the_golden_file(capsys: pytest.CaptureFixture[str]) -> None:
-    path = golden.shared("golden", "rw_paths.txt")
+    path = GOLDEN / "rw_paths.txt"
     assert scored(capsys, str(path))["scores"]["AL"] == pytest.approx(5.486924076400874, abs=1e-9)
     weighted = scored(capsys, str(path), "--weighted", "--format", "rw")
     assert weighted["scores"]["AL"] == pytest.approx(5.96639835314598, abs=1e-9)
@@ -107,7 +107,7 @@ def test_without_a_standard_input(capsys: pytest.CaptureFixture[str], monkeypatc
 
 def test_unit(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert scored(capsys, "ours.jsonl", "--unit", "char")["signatures"]["AL"].startswith("unit:char")
-    # Nobody can recount a bare path: there the option says what the log's author counted.
+    # NullWriter can recount a bare path: there the option says what the log's author counted.
     assert scored(capsys, "ours.rw", "--unit", "piece")["signatures"]["AL"].startswith("unit:piece")
 
 
