@@ -13,7 +13,6 @@ from stacl.support.errors import UserError
 from stacl.support.files import checksum
 
 FORMAT = 1
-FOLDER = "fast"  # of an exported model, beside vocabulary/
 MANIFEST = "manifest.json"
 _VOCABULARY = "vocabulary/"  # which lies beside the folder
 

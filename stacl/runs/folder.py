@@ -24,18 +24,18 @@ from typing import TYPE_CHECKING, Any
 from stacl import config
 from stacl.config import Config
 from stacl.policies.base import Policy, policy
-from stacl.runs import exported
 from stacl.runs.manifest import Manifest
 from stacl.support import plugins
 from stacl.support.errors import UserError, suggest
 from stacl.support.files import remove, write_text_atomically
-from stacl.text.subwords import Subwords
 
 if TYPE_CHECKING:
     from stacl.config import ModelSettings
     from stacl.decoding.engine import Engine
     from stacl.models.base import Model
+    from stacl.text.subwords import Subwords
 
+EXPORTED = "fast"  # the folder of exported graphs and weights
 _FIXED = ("seed", "optimizer")  # with another one, what was trained before is not a beginning of this run
 _ENGINES = ("auto", *plugins.names("engines"))
 
@@ -47,7 +47,7 @@ class RunFolder:
         self.path = path
         self.config, self.manifest_file = path / "config.toml", path / "manifest.json"
         self.vocabulary, self.data = path / "vocabulary", path / "data"
-        self.weights, self.exported = path / "model.safetensors", path / exported.FOLDER
+        self.weights, self.exported = path / "model.safetensors", path / EXPORTED
         self.checkpoints, self.snapshots = path / "checkpoints", path / "snapshots"
         self.log, self.schedule = path / "log.jsonl", path / "schedule.json"
 
@@ -73,6 +73,8 @@ class RunFolder:
 
     def vocabularies(self, shared: bool | None = None) -> tuple[Subwords, Subwords]:
         """Source and target; `shared` says whether one serves both, if it is known."""
+        from stacl.text.subwords import Subwords
+
         source, other = Subwords.load(self.vocabulary / "source.model"), self.vocabulary / "target.model"
         if other.exists():
             return source, Subwords.load(other)
@@ -91,6 +93,8 @@ class RunFolder:
         if name not in _ENGINES:
             raise UserError(f"no engine is called {name!r}{suggest(name, _ENGINES)}")
         if name == "onnx" or (name == "auto" and self.exported.is_dir() and not self.weights.exists()):
+            from stacl.runs import exported
+
             return exported.load_engine(self.exported)
 
         from stacl.engines.torch import TorchEngine
