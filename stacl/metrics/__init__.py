@@ -9,4 +9,4 @@ from stacl.metrics.base import latency
 
 __all__ = ["CorpusReport", "latency", "measure", "reference_length"]
 
-HELPERS = ("significance",)  # modules that are no metric
+HELPERS = ("comparison", "significance")  # modules that are not metrics

@@ -2,12 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from functools import partial
 
 from stacl.metrics._sacrebleu import SacreBleuMetric
 from stacl.support.errors import UserError, suggest
+from stacl.text.characters import is_han
 
-_BUILT_IN = ("13a", "zh", "char", "intl", "none")  # which need nothing else
+_BUILT_IN = ("13a", "zh", "char", "intl", "none")  # these need no other package
+
+
+def default_tokenizer(references: Iterable[str]) -> str:
+    """sacreBLEU's tokenizer for references in their language: zh for Chinese, else 13a.
+
+    >>> default_tokenizer(["你好吗", "OK"]), default_tokenizer(["how are you"])
+    ('zh', '13a')
+    """
+    letters = [character for line in references for character in line if character.isalpha()]
+    return "zh" if 2 * sum(map(is_han, letters)) > len(letters) else "13a"
 
 
 class BLEU(SacreBleuMetric):

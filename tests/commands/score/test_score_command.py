@@ -187,7 +187,7 @@ def test_text_that_is_not_the_logs_is_noticed(folder: Path, capsys: pytest.Captu
     assert main(["score", "ours.rw", "--reference", "ref.en", "--hypothesis", "hyp"]) == 0
     assert capsys.readouterr().err == ""
     assert main(["score", "ours.rw", "--reference", "ref.en", "--hypothesis", "other"]) == 0
-    assert "sentence 2 of ours.rw writes 3 units, its hypothesis has 5: are they" in capsys.readouterr().err
+    assert "sentence 2 of ours.rw writes 3 units, but its hypothesis has 5; are they" in capsys.readouterr().err
 
 
 def test_the_clock_of_revisions_is_one(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -25,7 +25,7 @@ from tests.commands.score.conftest import REVISED
         (["ours.jsonl", "--comet"], "COMET needs references"),
         (["ours.jsonl", "--reference", "ref.en", "--tokenize", "chinese"], "no tokenizer 'chinese'"),
         (["ours.jsonl", "--reference", "ref.en", "--tokenize", "ja-mecab"], "'ja-mecab' does not work here"),
-        (["ours.jsonl", "--export", "x.xml"], "the ending says the format"),
+        (["ours.jsonl", "--export", "x.xml"], "the file ending must be one of"),
         (["ours.jsonl", "--intervals", "-3"], "--intervals takes a number of samples"),
         (["ours.jsonl", "--intervals", "100000000000"], "--intervals takes a number of samples, at most 100,000"),
         (["ours.jsonl", "--source", "short.en"], "short.en has 1 lines, but ours.jsonl has 2 sentences"),
