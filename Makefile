@@ -1,12 +1,12 @@
 # Two commands are enough on a fresh machine: `make demo` and `make test`.
 PYTHON ?= python3
 BIN := .venv/bin
-EXTRAS := train,fast,export,plot,serve,dev
+EXTRAS := train,fast,export,plot,serve
 
-# A process for each core; a file's tests stay together, for they share what they set up.
-TOGETHER := --numprocesses auto --maxprocesses 4 --dist loadfile
+# One process per core; the tests of a file stay together, because they share fixtures.
+PARALLEL := --numprocesses auto --maxprocesses 4 --dist loadfile
 
-INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint requirements.txt --editable
+PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint requirements.txt
 
 .PHONY: demo test quick check format docs wheel clean
 
@@ -15,15 +15,16 @@ demo: .venv/.serve
 
 test: .venv/.installed check
 	@$(BIN)/python -m tests.browser
-	$(BIN)/python -m pytest $(TOGETHER)
+	$(BIN)/python -m pytest $(PARALLEL)
 
 quick: .venv/.installed
-	$(BIN)/python -m pytest $(TOGETHER) -m "not slow"
+	$(BIN)/python -m pytest $(PARALLEL) -m "not slow"
 
 check: .venv/.installed
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+	$(BIN)/lint-imports
 
 format: .venv/.installed
 	$(BIN)/ruff check --fix .
@@ -31,20 +32,24 @@ format: .venv/.installed
 
 docs: .venv/.installed
 	$(BIN)/python docs/make_commands.py
+	$(BIN)/python -m mkdocs serve
 
 wheel: .venv/.installed
 	$(BIN)/python -m build --wheel
 
-# To translate and to serve takes a fraction of what training takes.
+# Translating and serving need a fraction of what training needs.
 .venv/.serve: pyproject.toml requirements.txt
-	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "stacl needs Python 3.11; name one: make PYTHON=python3.11")'
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "stacl needs Python 3.11 or later; for example: make PYTHON=python3.11")'
 	$(PYTHON) -m venv .venv
-	$(INSTALL) ".[serve]"
+	$(PIP) --editable ".[serve]"
 	@touch $@
 
+# SimulEval pins old versions of what we share with it, so it is installed without its dependencies; the group has them.
 .venv/.installed: .venv/.serve
-	$(INSTALL) ".[$(EXTRAS)]"
+	$(PIP) --upgrade "pip>=25.1"
+	$(PIP) --editable ".[$(EXTRAS)]" --group dev --group simuleval
+	$(PIP) --no-deps simuleval==1.1.4
 	@touch $@
 
 clean:
-	rm -rf .venv build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf .venv build dist site *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache

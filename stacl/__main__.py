@@ -18,12 +18,12 @@ from stacl.support import plugins
 from stacl.support.errors import UserError, suggest
 
 DESCRIPTION = "Simultaneous translation: translate while the sentence is still being spoken."
-# Modules that only a training or a run folder needs, and that the light install leaves out.
+# Modules that only training and run folders need. The light install does not have them.
 TRAINING = ("torch", "safetensors", "tomli_w")
 
 
 class _Parser(argparse.ArgumentParser):
-    """argparse, with one-line errors that suggest what was meant."""
+    """An ArgumentParser with one-line errors that suggest the closest known name."""
 
     _intermixed = False
 
@@ -38,12 +38,12 @@ class _Parser(argparse.ArgumentParser):
         self.exit(2, f"{self.prog}: {message} (see {self.prog} --help)\n")
 
     def parse_known_args(self, args=None, namespace=None):  # type: ignore[no-untyped-def]
-        # A verb's own parser answers for its unknown options; argparse would leave that to the outermost one.
+        # The parser of the verb reports unknown options. argparse would leave that to the outermost parser.
         found, rest = super().parse_known_args(args, namespace)
         if self.prog == "stacl" or self._intermixed:
             return found, rest
         if rest and not any(word.startswith("-") for word in rest):
-            # argparse ends a list of names at the first option: a file may also come behind it.
+            # argparse ends a list of names at the first option, but a file name may also follow an option.
             self._intermixed = True
             found, rest = self.parse_known_intermixed_args(args, namespace)
             self._intermixed = False
@@ -77,18 +77,18 @@ def main(argv: list[str] | None = None) -> int:
 
 
 def _main(argv: list[str] | None) -> int:
-    if sys.stdout is None:  # closed by who called us: what is said goes nowhere
+    if sys.stdout is None:  # the caller closed it: discard the output
         sys.stdout = Path(os.devnull).open("w", encoding="utf-8")  # noqa: SIM115
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
-            # As the input, whatever the locale is; the name of a file may be in anything.
+            # UTF-8 like the input, whatever the locale. File names in messages may have any encoding.
             stream.reconfigure(encoding="utf-8", errors="backslashreplace")
     program = "stacl"
     try:
         args = _arguments(argv)
         program = f"stacl {args.verb}"
         code = plugins.module("commands", args.verb).run(args) or 0
-        sys.stdout.flush()  # now, while it can be said that the disk is full
+        sys.stdout.flush()  # now, while a full disk can still be reported
         return code
     except UserError as error:
         print(f"{program}: {error}", file=sys.stderr)
@@ -96,15 +96,15 @@ def _main(argv: list[str] | None) -> int:
     except ModuleNotFoundError as error:
         if error.name not in TRAINING:
             raise
-        print(f"{program}: needs {error.name}: pip install 'stacl[train]'", file=sys.stderr)
+        print(f"{program}: {error.name} is not installed: pip install 'stacl[train]'", file=sys.stderr)
         return 2
     except BrokenPipeError:
-        _flush_into_nothing()  # the reader of our output has gone (`| head`): leave quietly
+        _discard_output()  # the reader of the output has ended (`| head`): exit without a message
         return 128 + signal.SIGPIPE
     except OSError as error:
         if error.errno not in (errno.ENOSPC, errno.EDQUOT):
             raise
-        _flush_into_nothing()
+        _discard_output()
         print(f"{program}: the disk is full", file=sys.stderr)
         return 2
 
@@ -112,14 +112,14 @@ def _main(argv: list[str] | None) -> int:
 def _arguments(argv: list[str] | None) -> argparse.Namespace:
     try:
         return build_parser().parse_args(argv)
-    except SystemExit:  # the help was asked for, and is written
+    except SystemExit:  # after --help or --version
         sys.stdout.flush()
         raise
 
 
-def _flush_into_nothing() -> None:
-    """What could not be written would be tried again when Python ends, and complained of."""
-    with contextlib.suppress(OSError, ValueError):  # of a caller's own, which is no file
+def _discard_output() -> None:
+    """Redirect standard output to the null device. Otherwise Python writes the rest at exit, and fails again."""
+    with contextlib.suppress(OSError, ValueError):  # standard output may be an object without a file descriptor
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 

@@ -1,6 +1,6 @@
-"""A real browser for tests of the page. Without one they are skipped, but never in CI: there they fail.
+"""What tests need of the system: a real browser for the page, and a font with Chinese characters for pictures.
 
-`python -m tests.browser`, which `make test` calls, looks for one, and installs Debian's where there is none and it may.
+`python -m tests.browser`, which `make test` calls, installs what is missing where it can: as root on Debian.
 """
 
 from __future__ import annotations
@@ -26,18 +26,23 @@ def chromium() -> str | None:
     return next(filter(None, map(shutil.which, (os.environ.get("STACL_CHROMIUM", ""), *NAMES))), None)
 
 
+def chinese_font() -> bool:
+    """Whether a font with Chinese characters is installed."""
+    from stacl.plots import base
+
+    base.prepare([])
+    return base.find_cjk_font() is not None
+
+
 def install() -> None:
-    """Debian's Chromium, if this is Debian or a child of it, and we may install."""
-    if chromium() is None and shutil.which("apt-get") and os.geteuid() == 0:
-        print("installing chromium, for the tests of the page", flush=True)
-        for command in (["update"], ["install", "--yes", "--no-install-recommends", "chromium"]):
-            # A failure is told by the tests that find no browser.
+    """Debian's packages, if this is Debian or derived from it, and we are root."""
+    missing = [name for name, found in (("chromium", chromium()), ("fonts-noto-cjk", chinese_font())) if not found]
+    if missing and shutil.which("apt-get") and os.geteuid() == 0:
+        print(f"installing {' and '.join(missing)} for the tests", flush=True)
+        for command in (["update"], ["install", "--yes", "--no-install-recommends", *missing]):
+            # A failure is reported by the tests that need the package.
             subprocess.run(["apt-get", "--quiet=2", *command], check=False, stdout=subprocess.DEVNULL)
     print(f"browser for the tests of the page: {chromium() or MISSING}")
-
-
-# In CI a test without its browser runs, and fails where it asks for one.
-requires_browser = pytest.mark.skipif(chromium() is None and os.environ.get("CI") != "true", reason=MISSING)
 
 
 @contextlib.contextmanager

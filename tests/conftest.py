@@ -11,6 +11,8 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 
+from tests.samples import CORPORA
+
 # A busy machine is no finding of a property test.
 settings.register_profile("stacl", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("stacl")
@@ -19,6 +21,15 @@ settings.load_profile("stacl")
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 ROOT = Path(__file__).resolve().parents[1]
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Without STACL_DATA, tests of whole corpora are not part of the suite; each has a twin on the samples."""
+    if CORPORA is None:
+        whole = [item for item in items if item.get_closest_marker("corpora")]
+        config.hook.pytest_deselected(items=whole)
+        items[:] = [item for item in items if not item.get_closest_marker("corpora")]
+
 
 # Small enough that most of a run's time goes into starting Python and torch.
 QUICK = {

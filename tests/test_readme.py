@@ -1,4 +1,4 @@
-"""What the README and docs/adding.md say is what happens: their commands and code are run here."""
+"""The commands and code of the README, docs/live.md, docs/measure.md and docs/adding.md are executed."""
 
 from __future__ import annotations
 
@@ -16,18 +16,26 @@ from stacl.policies.base import policy
 from tests.conftest import ROOT
 
 README = (ROOT / "README.md").read_text(encoding="utf-8")
+PAGES = [README, *((ROOT / "docs" / name).read_text(encoding="utf-8") for name in ("live.md", "measure.md"))]
 
 
 def blocks(kind: str, text: str = README) -> list[str]:
-    return re.findall(rf"^```{kind}\n(.*?)^```$", text, flags=re.M | re.S)
+    """The fenced blocks of one kind. All fences are paired in order, so that no closing fence opens a block."""
+    fenced = re.findall(r"^```(\w*)\n(.*?)^```$", text, flags=re.M | re.S)
+    return [block for found, block in fenced if found == kind]
 
 
-@pytest.mark.parametrize("block", blocks("console"), ids=lambda block: block.splitlines()[0])
+CONSOLE = list(dict.fromkeys(block for page in PAGES for block in blocks("console", page)))
+
+
+@pytest.mark.parametrize("block", CONSOLE, ids=lambda block: block.splitlines()[0])
 def test_console_blocks(block):
     """A line that begins with a dollar sign is typed; what follows is what it prints."""
     command, _, expected = block.partition("\n")
     environment = os.environ | {"PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"}
-    done = subprocess.run(["bash", "-c", command.removeprefix("$ ")], capture_output=True, text=True, env=environment)
+    done = subprocess.run(
+        ["bash", "-c", command.removeprefix("$ ")], capture_output=True, text=True, env=environment, cwd=ROOT
+    )
     assert done.returncode == 0, done.stderr
     assert done.stdout.rstrip() == expected.rstrip()
 
@@ -70,10 +78,10 @@ def test_the_demo(tmp_path):
     heard = lines[lines.index(["German", "k", "=", "1", "k", "=", "3", "k", "=", "7"]) + 1 :]
     assert heard[:3] == [["Eine", "A"], ["Frau", "woman"], ["in", "in", "A"]]
     assert "What to try next" in done.stdout
-    assert readme_shows(done.stdout)
+    assert pages_show(done.stdout)
 
 
-def readme_shows(printed: str) -> bool:
-    """What the README shows of the demo is a part of what it prints."""
-    shown = [block.strip("\n") for block in blocks("") if "k = 7" in block]
+def pages_show(printed: str) -> bool:
+    """What the README and docs/live.md show of the demo is a part of what it prints."""
+    shown = [block.strip("\n") for page in PAGES for block in blocks("", page) if "k = 7" in block]
     return len(shown) > 1 and all(block in printed for block in shown)

@@ -38,7 +38,7 @@ class LiveView(Protocol):
 
 
 class TerminalView:
-    """Two lines, redrawn with every word: the source, and below it the translation and its lag. A finished line stays."""
+    """Two lines, redrawn with every word: the source, and the translation with its lag. A finished line stays."""
 
     def __init__(self, source: Language, target: Language, out: TextIO | None = None) -> None:
         self._source, self._target, self._out = source, target, out or sys.stdout

@@ -154,7 +154,7 @@ def _prepare(found: Corpus, splits: Iterable[str], args: argparse.Namespace) -> 
     for split in splits:
         if found.splits.get(split) == "train":
             keep = PairFilter(*languages, longest=longest, ratio=ratio, duplicates=args.duplicates)
-            rows = ((source, (target,)) for source, target in filtered(found, split, keep))
+            rows = ((pair.source, (pair.target,)) for pair in filtered(found, split, keep))
             paths = _write(rows, out, split, languages)
             print(f"{split}: {keep.report}".replace("\n", f"\n{split}: "))
         else:

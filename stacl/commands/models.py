@@ -1,7 +1,7 @@
-"""List the models that come with the package, or show the card of one.
+"""List the models that come with the package, or show the model card of one.
 
-stacl models          directions, sizes, what each is for
-stacl models de-en    its card: data and licences, recipe, figures for every latency, what it is bad at
+stacl models          language pair, size and domain of each model
+stacl models de-en    the model card: data and licences, training, quality at every latency, known weaknesses
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from stacl.text.languages import language
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("name", nargs="?", metavar="NAME", help="show the card of this model")
+    parser.add_argument("name", nargs="?", metavar="NAME", help="show the model card of this model")
 
 
 def run(args: argparse.Namespace) -> int:
@@ -28,5 +28,5 @@ def run(args: argparse.Namespace) -> int:
         size = sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
         direction = f"{language(manifest.source).name} to {language(manifest.target).name}"
         print(f"{name:<{width}} {direction:<18} {size / 1e6:>4.1f} MB   {pretrained.summary(name)}")
-    print("\nstacl translate NAME translates live; stacl models NAME shows a model's card.")
+    print("\nstacl translate NAME translates live; stacl models NAME shows the model card.")
     return 0

@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from stacl.training.distributed import World
 
 
-
 def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("config", nargs="?", type=Path, metavar="CONFIG", help="a TOML file; see configs/")
     parser.add_argument(
@@ -59,8 +58,9 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _train(settings: config.Config, folder: RunFolder, resume: bool, world: World) -> int:
+    from stacl.training.device import choose_device
     from stacl.training.prepare import prepare
-    from stacl.training.trainer import Trainer, choose_device
+    from stacl.training.trainer import Trainer
 
     choose_device(settings.train.device, world.local)  # says so if there is none, before any work is done
 

@@ -32,16 +32,16 @@ class BLEU(SacreBleuMetric):
     name = "BLEU"
 
     def __init__(self, tokenize: str = "13a") -> None:
-        from sacrebleu import metrics
+        from sacrebleu.metrics.bleu import BLEU
 
-        known = metrics.BLEU.TOKENIZERS
+        known = BLEU.TOKENIZERS
         if tokenize not in known:
             raise UserError(f"sacreBLEU has no tokenizer {tokenize!r}{suggest(tokenize, known)}")
         if tokenize not in _BUILT_IN:
             try:
-                metrics.BLEU(tokenize=tokenize)
+                BLEU(tokenize=tokenize)
             except Exception as error:  # some want a package more, some the network
                 said = " ".join(str(error).split())
                 raise UserError(f"sacreBLEU's tokenizer {tokenize!r} does not work here: {said}") from error
         # Effective order: a sentence of three words has no 4-gram, and is not worth nothing for that.
-        super().__init__(partial(metrics.BLEU, tokenize=tokenize), effective_order=True)
+        super().__init__(partial(BLEU, tokenize=tokenize), effective_order=True)

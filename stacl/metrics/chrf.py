@@ -15,6 +15,6 @@ class ChrF(SacreBleuMetric):
     name = "chrF"
 
     def __init__(self) -> None:
-        from sacrebleu.metrics import CHRF
+        from sacrebleu.metrics.chrf import CHRF
 
         super().__init__(CHRF)

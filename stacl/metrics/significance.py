@@ -182,10 +182,11 @@ def paired_quality(
     system: Sequence[str], baseline: Sequence[str], references: Sequence[Sequence[str]], tokenize: str = "13a"
 ) -> dict[str, float]:
     """The p-values of BLEU and chrF, from the counts that sacreBLEU takes of each sentence."""
-    from sacrebleu import metrics
+    from sacrebleu.metrics.bleu import BLEU
+    from sacrebleu.metrics.chrf import CHRF
 
     def test(metric: Any) -> _Test:
         ours, theirs = (np.array(metric._extract_corpus_statistics(texts, references)) for texts in (system, baseline))
         return _Test(ours, theirs, lambda sums: np.array([_score_of(metric, one) for one in sums]), rounding=1e-9)
 
-    return _shares_of_swaps({"BLEU": test(metrics.BLEU(tokenize=tokenize)), "chrF": test(metrics.CHRF())})
+    return _shares_of_swaps({"BLEU": test(BLEU(tokenize=tokenize)), "chrF": test(CHRF())})

@@ -86,7 +86,8 @@ class Prefixes:
 
     def answer(self, attention: CrossAttention, memory: Tensor, x: Tensor) -> Tensor:
         """Each target position of x [B, T, D] asks its own prefix; memory [N, 2 D] holds keys and values."""
-        asked = _Taken.apply(attention.ask(x).flatten(0, 1), self.order)  # [B * T, D]
+        rows = attention.ask(x).flatten(0, 1)
+        asked = _Taken.apply(rows, self.order)  # type: ignore[no-untyped-call]  # [B * T, D]
         parts = memory.split(self.sizes())
         questions = asked.split([group.queries for group in self.groups])
         answers = []
@@ -96,12 +97,12 @@ class Prefixes:
                 continue
             key, value = group.heads(part, attention.heads, 2)
             if group.places is not None:
-                question = _Placed.apply(question, group.places, group.rows * group.most)
+                question = _Placed.apply(question, group.places, group.rows * group.most)  # type: ignore[no-untyped-call]
             found = attention.combine(question.unflatten(0, (group.rows, -1)), key, value, None).flatten(0, 1)
-            answers.append(found if group.places is None else _Taken.apply(found, group.places))
+            answers.append(found if group.places is None else _Taken.apply(found, group.places))  # type: ignore[no-untyped-call]
         back = torch.empty_like(self.order)
         back[self.order] = torch.arange(len(back), device=back.device)
-        return attention.out_proj(_Taken.apply(torch.cat(answers), back).view_as(x))
+        return attention.out_proj(_Taken.apply(torch.cat(answers), back).view_as(x))  # type: ignore[no-untyped-call]
 
 
 class _Taken(torch.autograd.Function):

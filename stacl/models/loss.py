@@ -26,7 +26,7 @@ class Loss:
     """Sums over positions, so that batches and processes can be added up and divided once."""
 
     smoothed: Tensor  # what is minimised
-    surprise: Tensor  # -log p of the right pieces, in nats: what is reported
+    nll: Tensor  # -log p of the right pieces, in nats: what is reported
     positions: int
 
 
@@ -50,18 +50,18 @@ def loss_of(model: Model, batch: Batch, g: Tensor, smoothing: float, weights: Te
     # A GPU has room for the logits, kernels of its own, and mixed precision.
     exact = hidden.device.type == "cpu" and not torch.is_autocast_enabled("cpu")
     if isinstance(model, LinearVocabulary) and exact:
-        smoothed, surprise = _LinearLoss.apply(hidden, *model.vocabulary(), right, counts, smoothing)
+        smoothed, nll = _LinearLoss.apply(hidden, *model.vocabulary(), right, counts, smoothing)  # type: ignore[no-untyped-call]
     else:
-        smoothed, surprise = plain(model.project(hidden).float(), right, counts, smoothing)
-    return Loss(smoothed, surprise.detach(), len(right))
+        smoothed, nll = plain(model.project(hidden).float(), right, counts, smoothing)
+    return Loss(smoothed, nll.detach(), len(right))
 
 
 def plain(logits: Tensor, right: Tensor, counts: Tensor, smoothing: float) -> tuple[Tensor, Tensor]:
     """What is minimised and what is reported, from all logits [N, V]: the definition."""
     logs = F.log_softmax(logits, dim=-1)
-    surprise = F.nll_loss(logs, right, reduction="none")
+    nll = F.nll_loss(logs, right, reduction="none")
     # (1 - s) of the mass on the right piece, s spread evenly over all pieces
-    return (counts * ((1 - smoothing) * surprise - smoothing * logs.mean(dim=-1))).sum(), surprise.sum()
+    return (counts * ((1 - smoothing) * nll - smoothing * logs.mean(dim=-1))).sum(), nll.sum()
 
 
 class _LinearLoss(torch.autograd.Function):
@@ -80,7 +80,7 @@ class _LinearLoss(torch.autograd.Function):
         total = weight.sum(dim=0)  # [D] the sum of all logits of h is h total + sum(bias)
         by_hidden = torch.empty_like(hidden) if wanted else None
         by_weight, by_bias = (torch.zeros_like(weight), torch.zeros_like(bias)) if wanted else (None, None)
-        surprise = hidden.new_zeros((), dtype=torch.float64)
+        nll = hidden.new_zeros((), dtype=torch.float64)
         smoothed = hidden.new_zeros((), dtype=torch.float64)
         rows = max(1, CHUNK // pieces)
         for start in range(0, len(hidden), rows):
@@ -91,9 +91,9 @@ class _LinearLoss(torch.autograd.Function):
             highest = logits.amax(dim=1, keepdim=True)
             share = logits.sub_(highest).exp_()  # in place: unnormalised probabilities
             sums = share.sum(dim=1, keepdim=True)
-            own = (sums.log() + highest - picked)[:, 0].double()  # [n] the surprise of each
-            surprise += own.sum()
-            # -mean(log p) of a position is its surprise, plus the right logit, less the mean logit
+            own = (sums.log() + highest - picked)[:, 0].double()  # [n] the nll of each
+            nll += own.sum()
+            # -mean(log p) of a position is its nll, plus the right logit, less the mean logit
             mean = (some @ total + bias.sum()) / pieces
             smoothed += (count * (own + smoothing * (picked[:, 0] - mean))).sum()
             if by_hidden is None or by_weight is None or by_bias is None:
@@ -109,7 +109,7 @@ class _LinearLoss(torch.autograd.Function):
             by_weight -= even * (counts @ hidden)
             by_bias -= even * counts.sum()
             ctx.save_for_backward(by_hidden, by_weight, by_bias)
-        reported = surprise.float()
+        reported = nll.float()
         ctx.mark_non_differentiable(reported)
         return smoothed.float(), reported
 

@@ -1,5 +1,5 @@
-"""The page and the interface for programs: docs/api.md is the contract.
+"""The web page and the API for programs, which docs/api.md specifies. May import anything below `commands`.
 
-`app.py` puts it together. `live.py` is one websocket, `session.py` one session that outlives it, `tracks.py` what a
-session computes; `worker.py` shares the processor out. `hub.py` knows all sessions, `run.py` is the process.
+`app.py` is the ASGI application, `live.py` one websocket, `session.py` one session that outlives it, `tracks.py` what a
+session computes, `worker.py` the scheduler. `hub.py` holds all sessions, `run.py` is the process.
 """

@@ -1,4 +1,4 @@
-"""Alignments, which take far longer than words: computed behind the words, and nobody waits for them."""
+"""Word alignments, computed with low priority: they take far longer than words, and words never wait for them."""
 
 from __future__ import annotations
 
@@ -16,23 +16,22 @@ from stacl.traces.trace import Trace
 if TYPE_CHECKING:
     from stacl.live.translator import Translator
 
-_AHEAD = 32  # sentences of a session's tracks that wait; more go without
+_AHEAD = 32  # queued sentences of a session; further ones are sent without an alignment
 _LONGEST = 100  # words: the work grows with the square of a sentence's length
-_CELLS = 20_000  # pieces heard times words said: the memory grows with it, and a word may be a thousand pieces
+_CELLS = 20_000  # source pieces times target words, which the memory grows with; one word may have a thousand pieces
 
 
 class Finished(NamedTuple):
-    """A sentence that was said to its end."""
+    """A completed sentence."""
 
     place: dict[str, Any]  # its track and number
     trace: Trace
 
 
 class Aligner:
-    """The finished sentences of one session, on their way to being told: a job of a scheduler behind all others.
+    """Aligns the completed sentences of one session: a job of the low-priority scheduler.
 
-    `tell` takes the event of a sentence; `go_on` wakes who calls `words_told`, and is called when there is one sentence
-    less to wait for.
+    `tell` receives the event of a sentence. `go_on` wakes the caller of `words_told` after each sentence.
     """
 
     def __init__(
@@ -44,21 +43,21 @@ class Aligner:
     ) -> None:
         self._translator, self._scheduler = translator, scheduler
         self._tell, self._go_on = tell, go_on
-        self._coming: deque[Finished] = deque()  # whose words were not told yet
+        self._coming: deque[Finished] = deque()  # sentences whose words were not delivered yet
         self._queue: deque[Finished] = deque()
-        self._steps: Iterator[None] = iter(())  # of the first in the queue
-        self._changing = threading.Lock()  # of the queues: each sentence is told once
+        self._steps: Iterator[None] = iter(())  # of the first sentence in the queue
+        self._changing = threading.Lock()  # guards the queues: each sentence is sent once
         self._hurried = False
-        self.taken = 0  # sentences that were ever added
+        self.taken = 0  # the number of sentences added so far
 
     def add(self, finished: Finished) -> None:
         self.taken += 1
         self._coming.append(finished)
 
     def words_told(self) -> None:
-        """The words of all sentences so far are on their way to the client: their alignments may follow."""
+        """The words of all sentences so far were delivered: their alignments may follow."""
         with self._changing:
-            self._queue.extend(self._coming)  # before they leave the other: at no moment are they nowhere
+            self._queue.extend(self._coming)  # before `clear`: `pending` must never miss them
             self._coming.clear()
             queued = bool(self._queue)
             while self._hurried and self._queue:
@@ -70,7 +69,7 @@ class Aligner:
             self._scheduler.wake(self)
 
     def hurry(self) -> None:
-        """Nobody has the time to wait: from now on sentences go without, those in the queue at once."""
+        """Send all sentences without alignments from now on, queued ones at once."""
         self._hurried = True
         self._go_on()
 
@@ -80,7 +79,7 @@ class Aligner:
 
     @property
     def busy(self) -> bool:
-        """Whether so many sentences wait already that one more would come too late to be of use."""
+        """Whether the queue is full: the next sentence should be sent without an alignment."""
         return self._hurried or len(self._coming) + len(self._queue) >= _AHEAD
 
     def cancel(self) -> None:
@@ -89,7 +88,7 @@ class Aligner:
             self._queue.clear()
 
     def turn(self, until: float) -> bool:
-        if not self._queue:  # all was told, or cancelled
+        if not self._queue:  # all were sent, or cancelled
             self._steps = iter(())
             return False
         for _ in self._steps:
@@ -103,9 +102,9 @@ class Aligner:
         alignment = yield from self._alignment(finished.trace)
         event = _segment(finished, alignment)
         with self._changing:
-            if not self._queue or self._queue[0] is not finished:  # told without, or cancelled meanwhile
+            if not self._queue or self._queue[0] is not finished:  # sent without an alignment, or cancelled meanwhile
                 return
-            # Told before it leaves the queue: who finds the queue empty may say that all was told.
+            # Sent before it leaves the queue: an empty queue means that all were sent.
             self._tell(event)
             self._queue.popleft()
         self._go_on()
@@ -125,7 +124,7 @@ class Aligner:
 
 
 def without_alignment(finished: Finished) -> Event:
-    """What is told of a sentence whose alignment nobody waits for."""
+    """The event of a sentence without an alignment."""
     return _segment(finished, (None,) * len(finished.trace.target))
 
 

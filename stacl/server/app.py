@@ -1,4 +1,4 @@
-"""The application: routes, and what is there while it runs."""
+"""The ASGI application: routes, middleware, lifespan."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 
 def create_app(models: Mapping[str, Translator], settings: Settings | None = None) -> Starlette:
-    """The server as an ASGI application. `app.state.hub` knows its sessions; `hub.drain()` ends them in order."""
+    """The server as an ASGI application. `app.state.hub` holds its sessions; `hub.drain()` ends them in order."""
     if not models:
         raise ValueError("a server needs at least one model")
     hub = Hub(models, settings or Settings())
@@ -59,7 +59,7 @@ async def _lifespan(app: Starlette) -> AsyncIterator[None]:
     hub: Hub = app.state.hub
     for model in hub.models.values():
         await asyncio.to_thread(_warm, model)
-    watching = asyncio.create_task(hub.look_round())
+    watching = asyncio.create_task(hub.watch())
     try:
         yield
     finally:
@@ -68,8 +68,8 @@ async def _lifespan(app: Starlette) -> AsyncIterator[None]:
 
 
 def _warm(translator: Translator) -> None:
-    """The first word takes longest: dictionaries are loaded, memory is laid out. Not while somebody waits."""
-    tracks = Tracks(translator, [translator.policy], segment=True, longest=100)
+    """Translate once before the first client connects: the first word loads dictionaries and allocates memory."""
+    tracks = Tracks(translator, [translator.live_policy], segment=True, longest=100)
     for command in (Text("1 2 3 "), Close()):
         for _ in tracks.run(command, 0.0):
             pass
@@ -78,7 +78,7 @@ def _warm(translator: Translator) -> None:
 async def _refused(request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
     if error.status_code == 404:
-        return answer("not-found", "there is nothing here; docs/api.md tells what there is")
+        return answer("not-found", "there is no such resource; docs/api.md lists them")
     if error.status_code == 405:
-        return answer("bad-method", f"{request.method} is not possible here", error.headers)
+        return answer("bad-method", f"the method {request.method} is not allowed here", error.headers)
     return answer("bad-request", error.detail, error.headers)

@@ -1,27 +1,53 @@
-"""What is asked for and answered at once: /translate, /models, /health, /metrics."""
+"""The plain HTTP endpoints: /translate, /models, /health, /metrics."""
 
 from __future__ import annotations
 
 import asyncio
 import json
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
+import msgspec
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse, PlainTextResponse, Response
 
+from stacl.decoding.options import BEST, Decoding
 from stacl.server.oneshot import Translation
-from stacl.server.protocol import Refusal, safe_policy
+from stacl.server.protocol import Refusal, explain, safe_policy
 from stacl.server.security import answer
-from stacl.support import plugins, validation
+from stacl.support import plugins
 from stacl.support.errors import UserError, suggest
 from stacl.support.version import __version__
 
 if TYPE_CHECKING:
     from stacl.server.hub import Hub
 
-_FIELDS = ("model", "policy", "text", "beam", "ahead", "segment")
 _WIDEST_BEAM = 8
 _FARTHEST_AHEAD = 8  # pieces
+_POLICY = "full"  # the default: the whole text is there
+
+
+class TranslateRequest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The body of a request to /translate. A field that is null takes its default."""
+
+    text: str
+    model: str | None = None
+    policy: str | None = None
+    beam: Annotated[int, msgspec.Meta(ge=1, le=_WIDEST_BEAM)] | None = None
+    ahead: Annotated[int, msgspec.Meta(ge=0, le=_FARTHEST_AHEAD)] | None = None
+    segment: bool | None = None
+
+    def decoding(self, request_bytes: int) -> Decoding:
+        """The beam and look-ahead. A wider search takes longer, so its text must be shorter by the same factor.
+
+        The default beam is 5, or as wide as the length of the text allows.
+        """
+        size, ahead = len(self.text.encode("utf-8", "surrogatepass")), self.ahead or 0
+        beam = self.beam or max(2 if ahead else 1, min(BEST.beam, request_bytes // (max(size, 1) * (1 + ahead))))
+        allowed = request_bytes // (beam * (1 + ahead))
+        if size > allowed:
+            message = f"with beam {beam} and ahead {ahead} a text has at most {allowed} bytes; send it in parts"
+            raise Refusal("too-large", message)
+        return Decoding(beam=beam, ahead=ahead)
 
 
 class Endpoints:
@@ -39,7 +65,7 @@ class Endpoints:
                 "name": name,
                 "source": model.source_language.code,
                 "target": model.target_language.code,
-                "policy": str(model.policy),
+                "policy": str(model.live_policy),
             }
             for name, model in self._hub.models.items()
         ]
@@ -48,13 +74,7 @@ class Endpoints:
         )
 
     async def metrics(self, request: Request) -> Response:
-        hub = self._hub
-        text = hub.metrics.text(
-            sessions_open=len(hub.sessions),
-            connections_open=len(hub.connections),
-            queue_length=hub.workers.waiting,
-        )
-        return PlainTextResponse(text, media_type="text/plain; version=0.0.4")
+        return PlainTextResponse(self._hub.metrics.text(), media_type="text/plain; version=0.0.4")
 
     async def live(self, request: Request) -> Response:
         upgrade = {"Upgrade": "websocket", "Connection": "Upgrade"}
@@ -63,10 +83,10 @@ class Endpoints:
     async def translate(self, request: Request) -> Response:
         hub = self._hub
         if hub.stopping:
-            return answer("shutdown", "the server is shutting down; come back later", {"Retry-After": "10"})
+            return answer("shutdown", "the server is shutting down; try again later", {"Retry-After": "10"})
         if hub.requests >= hub.limits.requests:
             hub.metrics.add("refused", reason="busy")
-            message = f"{hub.limits.requests} requests are in progress; try again soon"
+            message = f"{hub.limits.requests} requests are in progress; try again later"
             return answer("busy", message, {"Retry-After": "1"})
         hub.requests += 1
         hub.metrics.add("requests")
@@ -79,7 +99,7 @@ class Endpoints:
             hub.metrics.add("refused", reason="bad-request")
             return answer("bad-request", str(error))
         except ClientDisconnect:
-            return answer("gone", "the request was not finished")
+            return answer("gone", "the client disconnected before the end of the request")
         finally:
             hub.requests -= 1
 
@@ -89,27 +109,21 @@ class Endpoints:
         if kind != "application/json":
             return answer("bad-type", f"expected Content-Type: application/json, not {kind[:60]!r}")
         body = await _body(request, limits.request_bytes, limits.start_seconds)
-        asked = _checked(body)
-        beam, ahead = asked.get("beam", 1), asked.get("ahead", 0)
-        _check_price(asked["text"], beam, ahead, limits.request_bytes)
-        name, translator = hub.model(asked.get("model"))
-        policy = safe_policy(asked["policy"]) if "policy" in asked else translator.policy
+        wanted = _decoded(body)
+        decoding = wanted.decoding(limits.request_bytes)
+        name, translator = hub.model(wanted.model)
+        policy = safe_policy(_POLICY if wanted.policy is None else wanted.policy)
+        segment = wanted.segment is not False
         job = Translation(
-            translator,
-            policy,
-            asked["text"],
-            beam=beam,
-            ahead=ahead,
-            segment=asked.get("segment", True),
-            longest=limits.sentence_words,
+            translator, policy, wanted.text, decoding=decoding, segment=segment, longest=limits.sentence_words
         )
         hub.texts.wake(job)
         found = await _unless_gone(request, job, hub.over, limits.request_seconds)
-        return JSONResponse({"model": name, "policy": str(policy)} | found)
+        return JSONResponse({"model": name, "policy": str(policy), "beam": decoding.beam} | found)
 
 
 async def _body(request: Request, most: int, seconds: float) -> bytes:
-    """The body. Who sends it a byte at a time is not waited for."""
+    """The body of a request, within a time limit: a client may send it a byte at a time."""
     parts, size = [], 0
     try:
         async with asyncio.timeout(seconds):
@@ -117,14 +131,14 @@ async def _body(request: Request, most: int, seconds: float) -> bytes:
                 parts.append(part)
                 size += len(part)
                 if size > most:
-                    raise Refusal("too-large", f"a request has at most {most} bytes; send parts")
+                    raise Refusal("too-large", f"a request has at most {most} bytes; send it in parts")
     except TimeoutError:
-        raise Refusal("too-slow", f"the body of the request did not come within {seconds:g} seconds") from None
+        raise Refusal("too-slow", f"the body of the request did not arrive within {seconds:g} seconds") from None
     return b"".join(parts)
 
 
 async def _unless_gone(request: Request, job: Translation, over: asyncio.Event, seconds: float) -> dict[str, Any]:
-    """The translation; if the client goes before, or its time or the server's is over, the work is given up."""
+    """The translation. The work is cancelled when the client disconnects, the time is over or the server ends."""
 
     async def gone() -> None:
         while not await request.is_disconnected():
@@ -136,9 +150,9 @@ async def _unless_gone(request: Request, job: Translation, over: asyncio.Event, 
         if job.result.done():
             return job.result.result()
         if not done:
-            raise Refusal("too-long", f"the text was not translated within {seconds:g} seconds; send parts")
+            raise Refusal("too-long", f"the text was not translated within {seconds:g} seconds; send it in parts")
         if over.is_set():
-            raise Refusal("shutdown", "the server is shutting down; not all has been translated")
+            raise Refusal("shutdown", "the server is shutting down; the text was not translated to its end")
         raise ClientDisconnect
     finally:
         job.cancel()
@@ -146,33 +160,20 @@ async def _unless_gone(request: Request, job: Translation, over: asyncio.Event, 
             task.cancel()
 
 
-def _check_price(text: str, beam: int, ahead: int, most: int) -> None:
-    """A wide beam and a far look take as much longer: who asks for them sends less, or others would wait for hours."""
-    allowed = most // (beam * (1 + ahead))
-    if len(text.encode("utf-8", "surrogatepass")) > allowed:
-        raise Refusal("too-large", f"with beam {beam} and ahead {ahead} a text has at most {allowed} bytes; send parts")
-
-
-def _checked(body: bytes) -> dict[str, Any]:
-    """The fields of a request, each as it should be."""
+def _decoded(body: bytes) -> TranslateRequest:
+    """The request. Python's JSON parser accepts half of a surrogate pair, which msgspec's refuses."""
     try:
         found = json.loads(body)
     except (ValueError, RecursionError):
-        raise UserError("expected a JSON object, and this is no JSON") from None
+        raise UserError("expected a JSON object; this is not valid JSON") from None
     if not isinstance(found, dict):
         raise UserError(f"expected a JSON object, not a {type(found).__name__}")
-    strange = found.keys() - set(_FIELDS)
-    if strange:
-        name = min(strange)
-        raise UserError(f"a request has no field {name!r}{suggest(name, _FIELDS)}")
-    asked = {name: value for name, value in found.items() if value is not None}
-    for name in ("model", "policy"):
-        if name in asked:
-            validation.string(name, asked[name])
-    validation.string("text", found.get("text"))
-    if not 1 <= validation.whole("beam", asked.get("beam", 1)) <= _WIDEST_BEAM:
-        raise UserError(f"beam goes from 1 to {_WIDEST_BEAM}, not {asked['beam']}")
-    if not 0 <= validation.whole("ahead", asked.get("ahead", 0)) <= _FARTHEST_AHEAD:
-        raise UserError(f"ahead goes from 0 to {_FARTHEST_AHEAD}, not {asked['ahead']}")
-    validation.boolean("segment", asked.get("segment", True))
-    return asked
+    known = TranslateRequest.__struct_fields__
+    unknown = found.keys() - set(known)
+    if unknown:
+        name = min(unknown)
+        raise UserError(f"a request has no field {name!r}{suggest(name, known)}")
+    try:
+        return msgspec.convert(found, TranslateRequest)
+    except msgspec.ValidationError as error:
+        raise UserError(explain("request", error)) from None

@@ -1,4 +1,4 @@
-"""What a session has to say: numbered messages, the latest kept for a client that comes back."""
+"""The numbered messages of a session; the latest are kept for a client that resumes."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from stacl.traces.trace import Trace
 
 
 class Event(NamedTuple):
-    """A message without its number, which it gets when it is put in line."""
+    """A message to the client, without its number."""
 
     kind: str
     body: str  # the other members of the JSON object, each after a comma
-    arrived: float | None = None  # of a word: when the message that allowed it came
+    arrived: float | None = None  # of a word: when the message that allowed it arrived
 
     @classmethod
     def of(cls, kind: str, members: dict[str, Any], arrived: float | None = None) -> Event:
@@ -31,7 +31,7 @@ class Event(NamedTuple):
 
 
 def segment_members(trace: Trace) -> dict[str, Any]:
-    """What is told of a finished sentence."""
+    """The fields of a completed sentence."""
     return {
         "policy": trace.policy,
         "source": trace.source,
@@ -44,20 +44,20 @@ def segment_members(trace: Trace) -> dict[str, Any]:
 
 
 def _number(value: float | None) -> float | None:
-    """JSON knows no infinity."""
+    """Rounded; None for infinity, which JSON does not have."""
     return round(value, 4) if value is not None and math.isfinite(value) else None
 
 
 class EventLog:
-    """The latest events of a session, numbered from 1. What was not sent yet is never dropped."""
+    """The latest events of a session, numbered from 1. Unsent events are never dropped."""
 
     def __init__(self, limits: Limits) -> None:
         self._limits = limits
         self._kept: deque[Event] = deque()
         self._size = 0
         self.last = 0  # the number of the newest event
-        self.sent = 0  # of the newest that went to the client
-        self.farthest = 0  # of the newest that ever did: what comes after a rewind is a repetition
+        self.sent = 0  # the number of the last event sent
+        self.farthest = 0  # the highest number ever sent: events up to it are repetitions after a rewind
 
     def extend(self, events: Iterable[Event]) -> None:
         for event in events:
@@ -69,7 +69,7 @@ class EventLog:
 
     @property
     def first(self) -> int:
-        """The number of the oldest event that is kept."""
+        """The number of the oldest kept event."""
         return self.last - len(self._kept) + 1
 
     @property
@@ -77,18 +77,18 @@ class EventLog:
         return self.last - self.sent
 
     def next(self) -> tuple[int, Event]:
-        """The next to send, and its number."""
+        """The next event to send, and its number."""
         number = self.sent + 1
         self.farthest = max(self.farthest, number)
         return number, self._kept[number - self.first]
 
     def rewind(self, received: int) -> None:
-        """The client has these and nothing later: the rest will be sent again."""
+        """The client has received this many events: send the later ones again."""
         if received > self.sent:
             raise Refusal("bad-message", f"received is {received}, but only {self.sent} messages were sent")
         if received < self.first - 1:
             raise Refusal(
-                "lost", f"messages from {received + 1} on are wanted, but only those from {self.first} on are kept"
+                "lost", f"resume needs messages from {received + 1} on, but only those from {self.first} on are kept"
             )
         while self.first <= received:
             self._drop()

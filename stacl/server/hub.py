@@ -1,4 +1,4 @@
-"""All sessions of a server: who may begin one, who may come back, who has been away for too long."""
+"""All sessions of a server: start, resume, time-outs, eviction, shutdown."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from stacl.server import memory
 from stacl.server.metrics import Metrics
-from stacl.server.protocol import Refusal, Resume, Start, safe_policy
+from stacl.server.protocol import Refusal, ResumeMessage, StartMessage, safe_policy
 from stacl.server.session import LiveSession
 from stacl.server.worker import Mailbox, Scheduler
 from stacl.support.errors import suggest
@@ -21,27 +21,33 @@ if TYPE_CHECKING:
     from stacl.server.live import Connection
     from stacl.server.settings import Settings
 
-_LOOK_ROUND = 0.5  # seconds between looks at who is idle
-_TIDY_AFTER = 10.0  # seconds, at least, between one time that memory is given back and the next
+_CHECK_INTERVAL = 0.5  # seconds between checks for idle sessions
+_TRIM_INTERVAL = 10.0  # minimum seconds between two calls that return memory to the system
 
 
 class Hub:
-    """Everything here happens in the event loop."""
+    """Runs in the event loop only."""
 
     def __init__(self, models: Mapping[str, Translator], settings: Settings) -> None:
         self.models, self.settings, self.limits = dict(models), settings, settings.limits
-        self.metrics = Metrics()
         self.sessions: dict[str, LiveSession] = {}
         self.connections: set[Connection] = set()
         self.requests = 0  # to /translate, in progress
         self.stopping = False
-        self._untidy = False  # sessions have gone since memory was given back
-        self._tidied = -_TIDY_AFTER
-        self.over = asyncio.Event()  # no more time, even for what is in progress
+        self._trim_due = False  # sessions have ended since memory was last returned
+        self._trimmed = -_TRIM_INTERVAL
+        self.over = asyncio.Event()  # set when requests in progress must end too
         self.workers = Scheduler(settings.workers, "words")
-        # What takes long and nobody listens to meanwhile: whole texts; and what nobody even waits for.
+        # Whole texts and alignments take long, so they run beside live sessions; alignments have the lowest priority.
         self.texts = Scheduler(1, "texts")
         self.alignments = Scheduler(1, "alignments", behind=(self.workers, self.texts))
+        self.metrics = Metrics(
+            {
+                "sessions_open": lambda: len(self.sessions),
+                "connections_open": lambda: len(self.connections),
+                "queue_length": lambda: self.workers.waiting,
+            }
+        )
 
     @cached_property
     def mailbox(self) -> Mailbox:
@@ -51,16 +57,16 @@ class Hub:
         """The model of this name, or the first."""
         chosen = next(iter(self.models)) if name is None else name
         if chosen not in self.models:
-            raise Refusal("unknown-model", f"no model is called {chosen!r}{suggest(chosen, self.models)}")
+            raise Refusal("unknown-model", f"unknown model {chosen!r}{suggest(chosen, self.models)}")
         return chosen, self.models[chosen]
 
-    def open(self, start: Start) -> LiveSession:
+    def open(self, start: StartMessage) -> LiveSession:
         self.check_open()
         name, translator = self.model(start.model)
         specs = start.policies
         if specs is not None and not 1 <= len(specs) <= self.limits.tracks:
             raise Refusal("bad-message", f"a session has 1 to {self.limits.tracks} policies, not {len(specs)}")
-        policies = [translator.policy] if specs is None else [safe_policy(spec) for spec in specs]
+        policies = [translator.live_policy] if specs is None else [safe_policy(spec) for spec in specs]
         self._make_room()
         session = LiveSession(
             secrets.token_urlsafe(24),
@@ -79,13 +85,13 @@ class Hub:
         self.metrics.add("sessions_opened")
         return session
 
-    def resume(self, resume: Resume) -> LiveSession:
-        """The session that a client comes back to. Whoever else holds it is sent away."""
+    def resume(self, resume: ResumeMessage) -> LiveSession:
+        """The session to continue. Another connection that holds it is closed."""
         self.check_open()
         session = self.sessions.get(resume.session)
         if session is None or session.broken:
-            wait = f"for {self.limits.resume_seconds:g} seconds, less where the server is full"
-            raise Refusal("unknown-session", f"no such session; one is kept {wait}: start a new one")
+            kept = f"kept for {self.limits.resume_seconds:g} seconds, or less when the server is full"
+            raise Refusal("unknown-session", f"no such session; a disconnected session is {kept}: start a new one")
         session.rewind(resume.received)
         if session.listener:
             session.listener.replaced()
@@ -94,15 +100,15 @@ class Hub:
 
     def check_open(self) -> None:
         if self.stopping:
-            raise Refusal("shutdown", "the server is shutting down; come back later", fatal=True)
+            raise Refusal("shutdown", "the server is shutting down; try again later", fatal=True)
 
     def left(self, session: LiveSession) -> None:
-        """The connection of a session is gone."""
+        """The connection of a session was lost."""
         session.listener = None
         session.alone_since = time.monotonic()
 
     def _make_room(self) -> None:
-        """When all places are taken, whoever is away and needs his least gives way."""
+        """When all sessions are taken, evict a disconnected one: finished ones first, then the longest disconnected."""
         if len(self.sessions) < self.limits.sessions:
             return
         away = [session for session in self.sessions.values() if session.listener is None]
@@ -113,20 +119,20 @@ class Hub:
     def _forget(self, session: LiveSession) -> None:
         del self.sessions[session.key]
         session.release()
-        self._untidy = True
+        self._trim_due = True
 
-    async def look_round(self) -> None:
-        """End what has been idle or alone for too long, for as long as the server runs."""
+    async def watch(self) -> None:
+        """End sessions that were idle or disconnected for too long, as long as the server runs."""
         while True:
-            await asyncio.sleep(_LOOK_ROUND)
-            await self._tidy(time.monotonic())  # before others go: threads that compute let go of theirs meanwhile
+            await asyncio.sleep(_CHECK_INTERVAL)
+            await self._trim(time.monotonic())  # before sessions are dropped: worker threads still hold those
             self._look(time.monotonic())
 
-    async def _tidy(self, now: float) -> None:
-        """Give the memory of sessions that have gone back to the machine; that takes milliseconds, so not often."""
-        if self._untidy and now - self._tidied >= _TIDY_AFTER:
-            self._untidy, self._tidied = False, now
-            await asyncio.to_thread(memory.give_back)
+    async def _trim(self, now: float) -> None:
+        """Return the memory of ended sessions to the system. It takes milliseconds, so it is not done often."""
+        if self._trim_due and now - self._trimmed >= _TRIM_INTERVAL:
+            self._trim_due, self._trimmed = False, now
+            await asyncio.to_thread(memory.trim)
 
     def _look(self, now: float) -> None:
         for session in list(self.sessions.values()):
@@ -142,12 +148,12 @@ class Hub:
 
     def _end_idle(self, session: LiveSession) -> None:
         assert session.listener is not None
-        patience = f"nothing was heard for {self.limits.idle_seconds:g} seconds"
-        session.listener.refuse(Refusal("idle", f"{patience}, so the session has ended", fatal=True))
+        reason = f"nothing was received for {self.limits.idle_seconds:g} seconds"
+        session.listener.refuse(Refusal("idle", f"{reason}, so the session has ended", fatal=True))
         self._forget(session)
 
     async def drain(self) -> None:
-        """Take nothing more in, finish what is due, and send everybody home."""
+        """Accept nothing more, finish the pending output, then close all connections."""
         self.stopping = True
         for session in list(self.sessions.values()):
             if session.listener:
@@ -158,7 +164,7 @@ class Hub:
             await asyncio.sleep(0.02)
         self.over.set()
         for connection in list(self.connections):
-            due = "what was due has been said" if connection.at_rest else "not all that was taken has been translated"
+            due = "all pending output was sent" if connection.at_rest else "not all accepted text was translated"
             connection.refuse(Refusal("shutdown", f"the server is shutting down; {due}", fatal=True))
         while (self.connections or self.requests) and time.monotonic() < deadline + 1:
             await asyncio.sleep(0.02)

@@ -1,4 +1,4 @@
-"""The half of a session that computes, on the threads of the workers."""
+"""The part of a session that computes, on the worker threads."""
 
 from __future__ import annotations
 
@@ -16,36 +16,36 @@ from stacl.support.errors import UserError
 
 
 class Order(NamedTuple):
-    """A command in line."""
+    """A queued command."""
 
     command: Command
     arrived: float
 
     @property
     def size(self) -> int:
-        """What it counts for in a queue that must not grow too long."""
+        """What it adds to the length of the queue, which is limited."""
         return 1 + (len(self.command.text) if isinstance(self.command, Text) else 0)
 
 
 @dataclass
-class Report:
-    """What one turn brought about."""
+class TurnResult:
+    """What one turn produced."""
 
     events: list[Event] = field(default_factory=list)
     refusals: list[Refusal] = field(default_factory=list)
     done: int = 0  # the size of the orders that were finished
-    aligned: int = 0  # sentences that come from the aligner
+    aligned: int = 0  # sentences from the aligner
 
     def __bool__(self) -> bool:
         return bool(self.events or self.refusals or self.done)
 
 
 class Interpreter:
-    """A job of the scheduler: `add` may be called while `turn` runs, and `turn` runs on one thread at a time."""
+    """A scheduler job. `add` may be called while `turn` runs; `turn` runs on one thread at a time."""
 
-    def __init__(self, tracks: Tracks, report: Callable[[Report], None]) -> None:
-        self.blocked = False  # the client must read before more is computed for it
-        self._report = report
+    def __init__(self, tracks: Tracks, deliver: Callable[[TurnResult], None]) -> None:
+        self.blocked = False  # True: the client must read before more is computed
+        self._deliver = deliver
         self._orders: deque[Order] = deque()
         self._tracks: Tracks | None = tracks
         self._order: Order | None = None
@@ -55,30 +55,30 @@ class Interpreter:
         self._orders.append(order)
 
     def cancel(self) -> None:
-        """Nobody will come back: forget everything."""
+        """Drop all work: the session has ended."""
         self._tracks = None
 
     def turn(self, until: float) -> bool:
-        report, more = Report(), True
+        result, more = TurnResult(), True
         while more and not self.blocked and time.perf_counter() < until:
             try:
-                more = self._step(report)
+                more = self._step(result)
             except UserError as error:
-                report.refusals.append(Refusal("bad-policy", str(error)))
-                self._finish(report)
+                result.refusals.append(Refusal("bad-policy", str(error)))
+                self._finish(result)
             except Exception as error:
                 journal.failed("a session", error)
-                report.refusals.append(Refusal("internal", "the server has failed here; start a new session", True))
+                result.refusals.append(Refusal("internal", "the server failed; start a new session", True))
                 self.cancel()
-        if report:
-            self._report(report)
+        if result:
+            self._deliver(result)
         tracks = self._tracks
         if tracks is not None:
             tracks.told()
         return more and not self.blocked
 
-    def _step(self, report: Report) -> bool:
-        """One step; False if there is nothing to do for now."""
+    def _step(self, result: TurnResult) -> bool:
+        """Run one step. Return False if there is nothing to do for now."""
         tracks = self._tracks
         if tracks is None:
             self._orders.clear()
@@ -91,12 +91,12 @@ class Interpreter:
             self._steps = tracks.run(*self._order)
         step = next(self._steps, None)
         if step is None:
-            self._finish(report)
+            self._finish(result)
         elif isinstance(step, Event):
-            report.events.append(step)
+            result.events.append(step)
         return step is not Pause.WAIT
 
-    def _finish(self, report: Report) -> None:
+    def _finish(self, result: TurnResult) -> None:
         assert self._order is not None
-        report.done += self._order.size
+        result.done += self._order.size
         self._order, self._steps = None, iter(())

@@ -1,4 +1,4 @@
-"""What the server writes down: never what a user said, nor a token, nor the key of a session."""
+"""The server's log. It never contains user text, tokens or session keys."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ import time
 import traceback
 
 log = logging.getLogger("stacl.server")
-_AGAIN = 60.0  # seconds before the same refusal is worth another line
-# uvicorn's line about a websocket that was answered with an error: who was refused, and why, is in ours.
+_AGAIN = 60.0  # seconds before the same refusal is logged again
+# uvicorn's line about a refused websocket. Ours gives the reason.
 _NOISE = "ASGI callable returned without completing handshake."
-_last: dict[str, float] = {}  # when each refusal was written down
+_last: dict[str, float] = {}  # when each refusal was last logged
 
 
 def place(error: BaseException) -> str:
-    """The type of an error and where it happened. Its message is left out: it may quote somebody."""
+    """The type of an error and where it happened. Its message is left out because it may quote user text."""
     frames = traceback.extract_tb(error.__traceback__)
     return type(error).__name__ + (f" at {frames[-1].filename}:{frames[-1].lineno}" if frames else "")
 
@@ -24,7 +24,7 @@ def failed(what: str, error: BaseException) -> None:
 
 
 def refused(code: str, message: str) -> None:
-    """A websocket that was not let in: its page cannot see why, so whoever runs the server must."""
+    """Log why a websocket was refused: browsers do not tell the page."""
     now = time.monotonic()
     if now - _last.get(code, -_AGAIN) >= _AGAIN:
         _last[code] = now
@@ -32,7 +32,7 @@ def refused(code: str, message: str) -> None:
 
 
 class Formatter(logging.Formatter):
-    """One line a record, whoever made it: of an error only its place."""
+    """One line per record; of an exception only its type and place."""
 
     def format(self, record: logging.LogRecord) -> str:
         error = record.exc_info[1] if record.exc_info else None
@@ -41,7 +41,7 @@ class Formatter(logging.Formatter):
 
 
 def configure() -> None:
-    """Warnings and errors, ours and those of the web server, to stderr."""
+    """Send warnings and errors, ours and uvicorn's, to stderr."""
     handler = logging.StreamHandler()
     handler.setFormatter(Formatter())
     handler.addFilter(lambda record: record.getMessage() != _NOISE)

@@ -1,4 +1,4 @@
-"""How much one client, and all of them together, may ask for."""
+"""Limits for one client and for all clients together."""
 
 from __future__ import annotations
 
@@ -15,37 +15,37 @@ def _limit(default: float, sentence: str) -> Any:
 
 @dataclass(frozen=True)
 class Limits:
-    """Every bound with its default and a sentence. `--limit NAME=N` sets one."""
+    """Every limit with its default and a description. `--limit NAME=N` sets one."""
 
-    sessions: int = _limit(500, "sessions, those that wait for their client to come back counted")
-    connections: int = _limit(1000, "open connections of any kind; more are cut off at once")
-    tracks: int = _limit(8, "policies side by side in one session; the page asks for 6")
-    idle_seconds: float = _limit(300.0, "a session that hears nothing for so long is ended")
-    resume_seconds: float = _limit(60.0, "how long a session waits for its client to come back")
-    start_seconds: float = _limit(10.0, "a connection that has not asked for anything by then is closed")
-    stall_seconds: float = _limit(30.0, "a client that does not read for so long is cut off; it may resume")
-    drain_seconds: float = _limit(10.0, "at the end of the server: time to finish what is due")
-    align_seconds: float = _limit(5.0, "after `close` and the last word: how long alignments are waited for")
+    sessions: int = _limit(500, "sessions, including disconnected ones that can be resumed")
+    connections: int = _limit(1000, "open connections of any kind; further ones are closed at once")
+    tracks: int = _limit(8, "policies side by side in one session; the page uses 6")
+    idle_seconds: float = _limit(300.0, "a session that receives nothing for this time is ended")
+    resume_seconds: float = _limit(60.0, "how long a disconnected session can be resumed")
+    start_seconds: float = _limit(10.0, "a connection without a request after this time is closed")
+    stall_seconds: float = _limit(30.0, "a client that does not read for this time is disconnected; it may resume")
+    drain_seconds: float = _limit(10.0, "on shutdown: time to finish pending output")
+    align_seconds: float = _limit(5.0, "after `close` and the last word: time to wait for alignments")
     message_bytes: int = _limit(65_536, "longest message")
-    messages_per_second: float = _limit(100.0, "messages of one connection, in the long run")
-    message_burst: int = _limit(200, "messages of one connection at once")
-    queued_characters: int = _limit(65_536, "text taken and not yet translated; beyond it no more is read")
-    sentence_words: int = _limit(400, "a sentence that nobody ends is ended after so many words")
-    unsent_events: int = _limit(1000, "messages waiting for a slow client; beyond it no more is computed for it")
-    kept_events: int = _limit(5000, "latest messages kept for a client that comes back")
-    kept_bytes: int = _limit(524_288, "their size together")
+    messages_per_second: float = _limit(100.0, "messages per second of one connection, on average")
+    message_burst: int = _limit(200, "messages of one connection in a burst")
+    queued_characters: int = _limit(65_536, "text received and not yet translated; beyond it no more is read")
+    sentence_words: int = _limit(400, "maximum length of a sentence; a longer one is cut")
+    unsent_events: int = _limit(1000, "messages waiting for a slow client; beyond it no more is computed")
+    kept_events: int = _limit(5000, "latest messages kept for a client that resumes")
+    kept_bytes: int = _limit(524_288, "total size of the kept messages")
     request_bytes: int = _limit(102_400, "longest body of a request to /translate")
     requests: int = _limit(16, "requests to /translate at the same time")
-    request_seconds: float = _limit(600.0, "a request to /translate that takes longer is given up")
+    request_seconds: float = _limit(600.0, "a request to /translate that takes longer is cancelled")
 
     def told(self) -> dict[str, float]:
-        """What a client should know to stay within the limits."""
+        """The limits that clients are told."""
         names = "message_bytes messages_per_second message_burst tracks sentence_words idle_seconds resume_seconds"
         return {name: getattr(self, name) for name in names.split()}
 
     @classmethod
     def parse(cls, changes: Iterable[str]) -> Limits:
-        """From NAME=NUMBER, as the command line has them.
+        """Limits from NAME=NUMBER arguments.
 
         >>> Limits.parse(["sessions=20", "idle_seconds=0.5"]).sessions
         20
@@ -55,7 +55,7 @@ class Limits:
         for change in changes:
             name, _, number = change.partition("=")
             if name not in kinds:
-                raise UserError(f"no limit is called {name!r}{suggest(name, kinds)}")
+                raise UserError(f"unknown limit {name!r}{suggest(name, kinds)}")
             try:
                 values[name] = kinds[name](number)
             except ValueError:

@@ -1,4 +1,4 @@
-"""`/live`: one websocket. One task takes messages in and one sends, with a session between them."""
+"""`/live`: one websocket. One task receives, one sends, and a session is between them."""
 
 from __future__ import annotations
 
@@ -6,10 +6,19 @@ import asyncio
 import json
 import time
 from collections import deque
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from stacl.server import journal
-from stacl.server.protocol import GREETINGS, Refusal, Start, command, decode, greeting, kind_of
+from stacl.server.protocol import (
+    GREETINGS,
+    InvalidMessage,
+    Message,
+    Refusal,
+    ResumeMessage,
+    StartMessage,
+    command,
+    decode,
+)
 
 if TYPE_CHECKING:
     from starlette.types import Receive, Scope, Send
@@ -18,25 +27,25 @@ if TYPE_CHECKING:
     from stacl.server.limits import Limits
     from stacl.server.session import LiveSession
 
-_UNREAD_REPLIES = 100  # then nothing more is taken from a client that only makes mistakes and does not read
+_UNREAD_REPLIES = 100  # unsent error replies after which the server stops reading from the client
 
 
-class Allowance:
-    """So many messages a second in the long run, more at once after a silence."""
+class RateLimit:
+    """A token bucket: `messages_per_second` on average, bursts of `message_burst`."""
 
     def __init__(self, limits: Limits) -> None:
         self._rate, self._most = limits.messages_per_second, float(limits.message_burst)
         self._left, self._since = self._most, time.perf_counter()
 
-    def take(self, now: float, held_up: float) -> bool:
-        """Whether one more is allowed. What piled up while the server did not read is no fault of the client."""
-        self._left = min(self._most, self._left + (now - self._since) * self._rate) + held_up * self._rate - 1
+    def take(self, now: float, paused: float) -> bool:
+        """Whether one more message is allowed. Seconds in which the server itself did not read are not counted."""
+        self._left = min(self._most, self._left + (now - self._since) * self._rate) + paused * self._rate - 1
         self._since = now
         return self._left >= 0
 
 
 class Live:
-    """The endpoint, in plain ASGI: everything between the socket and a session is paid for with every word."""
+    """The endpoint, in plain ASGI: every layer between the socket and a session adds delay to every word."""
 
     def __init__(self, hub: Hub) -> None:
         self._hub = hub
@@ -48,28 +57,28 @@ class Live:
 
 
 class Connection:
-    """A websocket and, once the client has said which, its session."""
+    """A websocket and, after `start` or `resume`, its session."""
 
     def __init__(self, hub: Hub, receive: Receive, send: Send) -> None:
         self._hub, self._from_client, self._to_client = hub, receive, send
         self._session: LiveSession | None = None
-        self._allowance = Allowance(hub.limits)
-        self._replies: deque[str] = deque()  # what has no number and is not kept
-        self._farewell: Refusal | None = None
-        self._accepted: int | None = None  # the client's last message that its session had taken by then
+        self._rate_limit = RateLimit(hub.limits)
+        self._replies: deque[str] = deque()  # messages without a number; they are not kept for a resume
+        self._closing_error: Refusal | None = None
+        self._accepted: int | None = None  # `accepted` of the session when it was closed
         self._to_send, self._room = asyncio.Event(), asyncio.Event()
         self._began = time.monotonic()
         self._sending_since: float | None = None
         self._sending: asyncio.Task[None] | None = None
 
     async def run(self) -> None:
-        """Until the client has gone or was sent away."""
+        """Serve the client until either side closes the connection."""
         self._hub.connections.add(self)
         receiving = asyncio.create_task(self._receive())
         self._sending = sending = asyncio.create_task(self._send())
         try:
             await asyncio.wait((receiving, sending), return_when=asyncio.FIRST_COMPLETED)
-            if self._farewell and not sending.done():
+            if self._closing_error and not sending.done():
                 await asyncio.wait((sending,), timeout=self._hub.limits.stall_seconds)
         finally:
             receiving.cancel()
@@ -80,7 +89,7 @@ class Connection:
             if self._session and self._session.listener is self:
                 self._hub.left(self._session)
 
-    # What the hub and the session ask for
+    # Called by the hub and the session
 
     def news(self) -> None:
         self._to_send.set()
@@ -90,20 +99,24 @@ class Connection:
         self._hub.metrics.add("refused", reason=refusal.code)
         if not refusal.fatal:
             self._replies.append(refusal.text())
-        elif self._farewell is None:
-            self._farewell, self._accepted = refusal, self._session.accepted if self._session else None
+        elif self._closing_error is None:
+            self._closing_error, self._accepted = refusal, self._session.accepted if self._session else None
         self.news()
 
     def replaced(self) -> None:
-        """Another connection goes on with the session."""
-        self.refuse(Refusal("taken-over", "another connection goes on with this session", fatal=True))
+        """Another connection has resumed the session."""
+        self.refuse(Refusal("taken-over", "another connection has resumed this session", fatal=True))
         self._session = None
 
     def check(self, now: float) -> None:
-        """Called now and then: a client that does not begin, or does not read, is sent away."""
+        """Called periodically: closes connections that do not start a session or do not read."""
         limits = self._hub.limits
-        if self._session is None and self._farewell is None and now - self._began > limits.start_seconds:
-            self.refuse(Refusal("not-started", f"no `start` came within {limits.start_seconds:g} seconds", fatal=True))
+        if self._session is None and self._closing_error is None and now - self._began > limits.start_seconds:
+            self.refuse(
+                Refusal(
+                    "not-started", f"no `start` or `resume` arrived within {limits.start_seconds:g} seconds", fatal=True
+                )
+            )
         if self._sending_since is not None and now - self._sending_since > limits.stall_seconds:
             self._hub.metrics.add("dropped", reason="stalled")
             assert self._sending is not None
@@ -111,31 +124,31 @@ class Connection:
 
     @property
     def at_rest(self) -> bool:
-        """Whether nothing is due to this client."""
+        """Whether nothing remains to be sent to this client."""
         return not self._replies and (self._session is None or self._session.at_rest)
 
-    # Taking in
+    # Receiving
 
     async def _receive(self) -> None:
         while True:
-            held_up = 0.0 if self._has_room() else await self._wait_for_room()
+            paused = 0.0 if self._has_room() else await self._wait_for_room()
             message = await self._from_client()
             gone = message["type"] == "websocket.disconnect"
-            if gone and not self._farewell and not (self._session and self._session.finished):
+            if gone and not self._closing_error and not (self._session and self._session.finished):
                 self._hub.metrics.add("dropped", reason="gone")
-            if gone or self._farewell:
+            if gone or self._closing_error:
                 return
             if self._session and self._hub.stopping:
-                continue  # what was due is being said: this would be lost, and with its number free it is sent again
+                continue  # not taken, so its number stays free and the client can send it again later
             try:
-                self._take(message.get("text"), held_up)
+                self._take(message.get("text"), paused)
             except Refusal as refusal:
                 self.refuse(refusal if self._session else refusal.made_fatal())
-                if self._farewell:
+                if self._closing_error:
                     return
 
     async def _wait_for_room(self) -> float:
-        """Until the client may say more; the seconds that this took."""
+        """Wait until there is room for another message; return the seconds that this took."""
         began = time.perf_counter()
         while not self._has_room():
             self._room.clear()
@@ -143,73 +156,80 @@ class Connection:
         return time.perf_counter() - began
 
     def _has_room(self) -> bool:
-        if self._farewell:
-            return True  # for what is not listened to any more
+        if self._closing_error:
+            return True  # messages are ignored from now on
         busy = self._session is not None and self._session.full
         return not (busy or self._hub.stopping or len(self._replies) >= _UNREAD_REPLIES)
 
-    def _take(self, text: str | None, held_up: float) -> None:
+    def _take(self, text: str | None, paused: float) -> None:
         now, limits = time.perf_counter(), self._hub.limits
-        if not self._allowance.take(now, held_up):
+        if not self._rate_limit.take(now, paused):
             most = f"{limits.messages_per_second:g} messages a second, or {limits.message_burst} at once"
-            raise Refusal("too-fast", f"at most {most}; resume, and send more text in each", fatal=True)
+            raise Refusal(
+                "too-fast", f"at most {most} are allowed; resume, and send more text in each message", fatal=True
+            )
         if text is None:
-            raise Refusal("bad-message", "expected a text frame that holds JSON, not a binary one")
+            raise Refusal("bad-message", "expected a text frame with JSON, not a binary frame")
         if (len(text) if text.isascii() else len(text.encode())) > limits.message_bytes:
-            raise Refusal("too-large", f"a message has at most {limits.message_bytes} bytes; send parts", fatal=True)
-        found = decode(text)
+            raise Refusal(
+                "too-large", f"a message has at most {limits.message_bytes} bytes; send it in parts", fatal=True
+            )
+        message = decode(text)
         if self._session is None:
-            self._greet(found)
+            self._greet(message)
         else:
-            self._follow(self._session, found, now)
+            self._follow(self._session, message, now)
 
-    def _greet(self, found: dict[str, Any]) -> None:
-        kind = kind_of(found)
-        if kind not in GREETINGS:
-            raise Refusal("not-started", f"the first message must be `start` or `resume`, not `{kind}`")
-        wanted = greeting(kind, found)
-        if isinstance(wanted, Start):
-            session = self._hub.open(wanted)
-            reply = {"type": "started"} | session.facts()
-        else:
-            session = self._hub.resume(wanted)
-            reply = {"type": "resumed"} | session.facts() | {"accepted": session.accepted}
+    def _greet(self, message: Message | InvalidMessage) -> None:
+        match message:
+            case StartMessage():
+                session = self._hub.open(message)
+                reply = {"type": "started"} | session.facts()
+            case ResumeMessage():
+                session = self._hub.resume(message)
+                reply = {"type": "resumed"} | session.facts() | {"accepted": session.accepted}
+            case InvalidMessage(kind=kind, refusal=refusal) if kind is None or kind in GREETINGS:
+                raise refusal
+            case _:
+                raise Refusal("not-started", "the first message of a connection must be `start` or `resume`")
         session.listener, self._session = self, session
         self._replies.append(json.dumps(reply))
         self.news()
 
-    def _follow(self, session: LiveSession, found: dict[str, Any], now: float) -> None:
-        """Each of the client's messages counts once; what is refused has no effect, but its number is used up."""
-        number = found.get("seq")
+    def _follow(self, session: LiveSession, message: Message | InvalidMessage, now: float) -> None:
+        """Take each numbered message once. A refused message has no effect, but its number is used up."""
+        if isinstance(message, StartMessage | ResumeMessage):
+            raise Refusal("bad-message", "this connection has a session already; open another connection")
+        number = message.seq
         if type(number) is not int:
-            if found.get("type") in GREETINGS:
-                raise Refusal("bad-message", "this connection has its session; another needs another connection")
             raise Refusal("bad-message", f"seq must be a whole number, not {number!r}")
         if number <= session.accepted:
             return
         if number > session.accepted + 1:
             raise Refusal("out-of-order", f"expected seq {session.accepted + 1}, not {number}")
         session.accepted = number
-        session.take(command(kind_of(found), found), now)
+        if isinstance(message, InvalidMessage):
+            raise message.refusal
+        session.take(command(message), now)
 
     # Sending
 
     async def _send(self) -> None:
-        while self._farewell is None:
+        while self._closing_error is None:
             text = self._next()
             if text is not None:
                 await self._put(text)
             elif self._session and self._session.finished:
-                await self._close(1000, "everything was said")
+                await self._close(1000, "the translation is complete")
                 return
             else:
                 self._to_send.clear()
                 await self._to_send.wait()
-        # Who was accepted is told so, whatever came next: without its session's name nobody can resume.
+        # `started` is sent even if the next message was refused: without the session's key the client cannot resume.
         while self._replies:
             await self._put(self._replies.popleft())
-        await self._put(self._farewell.text(self._accepted))
-        await self._close(self._farewell.close_code, self._farewell.code)
+        await self._put(self._closing_error.text(self._accepted))
+        await self._close(self._closing_error.close_code, self._closing_error.code)
 
     def _next(self) -> str | None:
         if self._replies:
@@ -221,8 +241,8 @@ class Connection:
         number, event = session.log.next()
         now = time.perf_counter()
         if event.arrived is not None and number > before:
-            self._hub.metrics.delayed(now - event.arrived)
-        # Counted as sent before it is: another connection may take over while this one waits for its client.
+            self._hub.metrics.word_sent(now - event.arrived)
+        # Counted as sent before it is: another connection may resume the session while this one waits in `send`.
         session.sent(number)
         return event.text(number, now)
 
@@ -236,6 +256,6 @@ class Connection:
         await self._to_client({"type": "websocket.close", "code": code, "reason": reason})
 
     def _note(self, outcome: object) -> None:
-        gone = (asyncio.CancelledError, OSError)  # with an OSError a server says that there is nobody any more
+        gone = (asyncio.CancelledError, OSError)  # uvicorn raises OSError when the client has disconnected
         if isinstance(outcome, BaseException) and not isinstance(outcome, gone):
             journal.failed("a connection", outcome)

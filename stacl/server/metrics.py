@@ -1,74 +1,78 @@
-"""Figures about the server for Prometheus: counts, one histogram, and what is true right now. No user text."""
+"""Server metrics for Prometheus: counters, one histogram and gauges. They never contain user text."""
 
 from __future__ import annotations
 
-import bisect
 import os
 import sys
-from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, Metric, generate_latest
+from prometheus_client.registry import Collector
+
 _COUNTERS = {
-    "sessions_opened": "sessions begun",
-    "sessions_resumed": "connections that went on with a session",
-    "refused": "messages, requests and connections refused, by reason",
-    "dropped": "connections cut off or lost, by reason",
-    "words_in": "source words heard",
-    "words_out": "target words said",
-    "requests": "requests to /translate",
+    "sessions_opened": ("sessions started", ()),
+    "sessions_resumed": ("connections that resumed a session", ()),
+    "refused": ("messages, requests and connections refused, by reason", ("reason",)),
+    "dropped": ("connections closed by the server or lost, by reason", ("reason",)),
+    "words_in": ("source words read", ("model",)),
+    "words_out": ("target words written", ("model",)),
+    "requests": ("requests to /translate", ()),
 }
 _GAUGES = {
-    "sessions_open": "sessions right now, those waiting for their client counted",
-    "connections_open": "websockets right now",
-    "queue_length": "sessions waiting for their turn to be computed",
+    "sessions_open": "sessions, including those that wait for their client to resume",
+    "connections_open": "open websockets",
+    "queue_length": "sessions waiting for a worker thread",
 }
 _BUCKETS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
 
 
 class Metrics:
-    """Counted in the event loop only."""
+    """The metrics of one application, in a registry of its own. `gauges` are read on every scrape."""
 
-    def __init__(self) -> None:
-        self._counts: Counter[tuple[str, str]] = Counter({(name, ""): 0 for name in ("sessions_opened", "requests")})
-        self._delays = [0] * (len(_BUCKETS) + 1)
-        self._delay_sum = 0.0
+    def __init__(self, gauges: Mapping[str, Callable[[], float]]) -> None:
+        self._registry = CollectorRegistry()
+        self._counters = {
+            name: Counter(f"stacl_{name}", about, labels, registry=self._registry)
+            for name, (about, labels) in _COUNTERS.items()
+        }
+        for name, about in _GAUGES.items():
+            Gauge(f"stacl_{name}", about, registry=self._registry).set_function(gauges[name])
+        self._delays = Histogram(
+            "stacl_word_delay_seconds",
+            "seconds from the arrival of the message that allowed a word until the word was sent",
+            buckets=_BUCKETS,
+            registry=self._registry,
+        )
+        Gauge("process_resident_memory_bytes", "resident memory", registry=self._registry).set_function(resident_memory)
 
     def add(self, name: str, amount: int = 1, **labels: str) -> None:
-        written = ",".join(f'{key}="{_escaped(value)}"' for key, value in labels.items())
-        self._counts[name, f"{{{written}}}" if written else ""] += amount
+        counter = self._counters[name]
+        (counter.labels(**labels) if labels else counter).inc(amount)
 
-    def delayed(self, seconds: float) -> None:
-        """A word went out so long after the message that allowed it."""
-        self._delays[bisect.bisect_left(_BUCKETS, seconds)] += 1
-        self._delay_sum += seconds
+    def word_sent(self, delay: float) -> None:
+        """A word was sent so many seconds after the arrival of the message that allowed it."""
+        self._delays.observe(delay)
 
-    def text(self, **gauges: float) -> str:
-        """Everything in Prometheus' format."""
-        lines: list[str] = []
-        for name, about in _COUNTERS.items():
-            lines += _head(f"stacl_{name}_total", about, "counter")
-            found = sorted(label for key, label in self._counts if key == name)
-            lines += [f"stacl_{name}_total{label} {self._counts[name, label]}" for label in found]
-        for name, about in _GAUGES.items():
-            lines += [*_head(f"stacl_{name}", about, "gauge"), f"stacl_{name} {gauges[name]:g}"]
-        lines += self._histogram("stacl_word_delay_seconds")
-        lines += _head("process_resident_memory_bytes", "memory in use", "gauge")
-        lines.append(f"process_resident_memory_bytes {resident_memory()}")
-        return "\n".join(lines) + "\n"
+    def text(self) -> str:
+        """All metrics in the Prometheus text format."""
+        return generate_latest(_WithoutCreated(self._registry)).decode()
 
-    def _histogram(self, name: str) -> Iterable[str]:
-        yield from _head(name, "seconds from the message that allowed a word until the word went out", "histogram")
-        total = 0
-        for bound, count in zip([*map(str, _BUCKETS), "+Inf"], self._delays, strict=True):
-            total += count
-            yield f'{name}_bucket{{le="{bound}"}} {total}'
-        yield f"{name}_sum {self._delay_sum:.6f}"
-        yield f"{name}_count {total}"
+
+class _WithoutCreated(Collector):
+    """Leaves out the `_created` series, which the library can otherwise only switch off for the whole process."""
+
+    def __init__(self, registry: CollectorRegistry) -> None:
+        self._registry = registry
+
+    def collect(self) -> Iterator[Metric]:
+        for metric in self._registry.collect():
+            metric.samples = [sample for sample in metric.samples if not sample.name.endswith("_created")]
+            yield metric
 
 
 def resident_memory() -> int:
-    """Bytes; where the system does not tell, the most that it ever was, or 0."""
+    """Resident memory in bytes. Without /proc: the maximum so far, or 0 where that is unknown too."""
     try:
         return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
     except OSError:
@@ -79,11 +83,3 @@ def resident_memory() -> int:
         return 0
     most = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     return most if sys.platform == "darwin" else most * 1024
-
-
-def _head(name: str, about: str, kind: str) -> list[str]:
-    return [f"# HELP {name} {about}", f"# TYPE {name} {kind}"]
-
-
-def _escaped(value: str) -> str:
-    return value.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")

@@ -1,4 +1,4 @@
-"""A whole text, translated at once: the work behind `/translate`, a job of a scheduler."""
+"""The translation of a whole text for `/translate`, as a scheduler job."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 class Translation:
-    """`await result` is the answer; `cancel` when nobody waits for it any more."""
+    """`await result` returns the fields of the answer. Call `cancel` when it is no longer needed."""
 
     def __init__(
         self,
@@ -28,14 +28,13 @@ class Translation:
         policy: Policy,
         text: str,
         *,
-        beam: int,
-        ahead: int,
+        decoding: Decoding,
         segment: bool,
         longest: int,
     ) -> None:
         self._language = translator.target_language
         self._source = SourceText(translator.source_language, segment, longest)
-        self._session = translator.stream(policy, decoding=Decoding(beam=beam, ahead=ahead), on_trace=self._keep)
+        self._session = translator.stream(policy, decoding=decoding, on_trace=self._keep)
         self._segments: list[dict[str, Any]] = []
         self._lines: list[str] = []
         self._cancelled = False
@@ -59,7 +58,7 @@ class Translation:
         return False
 
     def _translate(self, text: str) -> Iterator[None]:
-        """Line by line, as `stacl translate` does; a step a word, or a piece of a beam."""
+        """Line by line, as `stacl translate` does. A step is a word or one piece of a beam search."""
         for line in text.split("\n"):
             words: list[str] = []
             for part in slices(line + "\n"):
@@ -72,7 +71,7 @@ class Translation:
             self._lines.append(self._language.join(words))
 
     def _keep(self, trace: Trace) -> None:
-        # The text came at once: when it was read and written tells nothing.
+        # The text arrived at once, so times of reading and writing mean nothing.
         told = segment_members(replace(trace, read_times=(), write_times=(), compute_seconds=0.0))
         del told["read_times"], told["write_times"]
         self._segments.append(told)

@@ -1,30 +1,32 @@
-"""The messages of docs/api.md: what a client sends, checked, as small typed values; and how it is refused."""
+"""The messages that a client sends over `/live` (docs/api.md), validated, and the errors that it gets."""
 
 from __future__ import annotations
 
 import json
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
+
+import msgspec
 
 from stacl.policies.base import Policy, policy
-from stacl.support import plugins, validation
+from stacl.support import plugins
 from stacl.support.errors import UserError, suggest
 
-_LONGEST_QUOTE = 300  # characters of an answer that quotes what came
+_LONGEST_MESSAGE = 300  # characters of an error message, which may quote what the client sent
 _LONGEST_POLICY = 100
-# What is said when a connection is closed for a reason of this name; the others are 1008, a rule was broken.
+# The websocket close code of a fatal error. All others close with 1008 (policy violation).
 _CLOSE_CODES = {"too-large": 1009, "shutdown": 1001, "full": 1013, "internal": 1011, "taken-over": 4001}
 
 
-class Refusal(Exception):  # noqa: N818 (it is told, more often than it is raised)
-    """What the client is told. After a fatal one its connection is closed."""
+class Refusal(Exception):  # noqa: N818 (more often sent to a client than raised)
+    """An error that the client is told. A fatal one closes the connection."""
 
     def __init__(self, code: str, message: str, fatal: bool = False) -> None:
         super().__init__(code)
         self.code, self.fatal = code, fatal
-        # It may quote half a character, which no message can hold.
+        # A quoted lone surrogate cannot be encoded as UTF-8.
         message = message.encode("utf-8", "backslashreplace").decode()
-        self.message = message if len(message) <= _LONGEST_QUOTE else f"{message[:_LONGEST_QUOTE]}..."
+        self.message = message if len(message) <= _LONGEST_MESSAGE else f"{message[:_LONGEST_MESSAGE]}..."
 
     @property
     def close_code(self) -> int:
@@ -34,23 +36,56 @@ class Refusal(Exception):  # noqa: N818 (it is told, more often than it is raise
         return Refusal(self.code, self.message, fatal=True)
 
     def text(self, accepted: int | None = None) -> str:
-        """As JSON. A fatal one says which messages of the client were taken before: the others may be sent again."""
+        """As JSON. `accepted` is the number of the last client message that the session took."""
         content = {"type": "error", "code": self.code, "message": self.message, "fatal": self.fatal}
         return json.dumps(content if accepted is None else content | {"accepted": accepted})
 
 
-@dataclass(frozen=True)
-class Start:
+class StartMessage(msgspec.Struct, frozen=True, tag="start", forbid_unknown_fields=True):
     model: str | None = None
     policies: tuple[str, ...] | None = None
     segment: bool = True
     align: bool = False
 
 
-@dataclass(frozen=True)
-class Resume:
+class ResumeMessage(msgspec.Struct, frozen=True, tag="resume", forbid_unknown_fields=True):
     session: str
     received: int
+
+
+class TextMessage(msgspec.Struct, frozen=True, tag="text", forbid_unknown_fields=True):
+    seq: int
+    text: str
+
+
+class PolicyMessage(msgspec.Struct, frozen=True, tag="policy", forbid_unknown_fields=True):
+    seq: int
+    track: int
+    policy: str
+
+
+class EndMessage(msgspec.Struct, frozen=True, tag="end", forbid_unknown_fields=True):
+    seq: int
+
+
+class CloseMessage(msgspec.Struct, frozen=True, tag="close", forbid_unknown_fields=True):
+    seq: int
+
+
+class InvalidMessage(NamedTuple):
+    """A JSON object that is not a valid message. Its `seq` counts if it is the expected one."""
+
+    kind: str | None  # its type, where only the values of its fields are wrong
+    seq: object
+    refusal: Refusal
+
+
+Greeting = StartMessage | ResumeMessage  # the first message of a connection
+Message = Greeting | TextMessage | PolicyMessage | EndMessage | CloseMessage
+_STRUCTS = (StartMessage, ResumeMessage, TextMessage, PolicyMessage, EndMessage, CloseMessage)
+_FIELDS = {struct.__struct_config__.tag: struct.__struct_fields__ for struct in _STRUCTS}
+GREETINGS = ("start", "resume")
+_DECODER: msgspec.json.Decoder[Message] = msgspec.json.Decoder(Message)
 
 
 @dataclass(frozen=True)
@@ -59,8 +94,8 @@ class Text:
 
 
 @dataclass(frozen=True)
-class Change:
-    """A track goes on under another policy."""
+class PolicyChange:
+    """A track continues under another policy."""
 
     track: int
     policy: Policy
@@ -76,77 +111,83 @@ class Close:
     pass
 
 
-Greeting = Start | Resume
-Command = Text | Change | End | Close
-
-_FIELDS: dict[str, tuple[str, ...]] = {
-    "start": ("model", "policies", "segment", "align"),
-    "resume": ("session", "received"),
-    "text": ("seq", "text"),
-    "policy": ("seq", "track", "policy"),
-    "end": ("seq",),
-    "close": ("seq",),
-}
-GREETINGS = ("start", "resume")
+Command = Text | PolicyChange | End | Close  # what a session computes
 
 
-def decode(text: str) -> dict[str, Any]:
-    """A message as the dictionary that it is."""
+def decode(text: str) -> Message | InvalidMessage:
+    """The message in a text frame. Text that is not a JSON object is refused at once."""
+    try:
+        return _DECODER.decode(text)
+    except (msgspec.DecodeError, RecursionError, UnicodeError):
+        return _decode_leniently(text)
+
+
+def _decode_leniently(text: str) -> Message | InvalidMessage:
+    """A message that msgspec refuses. It is still valid if it only holds half of a surrogate pair.
+
+    JavaScript clients cut text anywhere, also inside a character. Python's JSON parser accepts the halves.
+    """
     try:
         found = json.loads(text)
     except (ValueError, RecursionError):
-        raise Refusal("bad-message", "expected a JSON object, and this is no JSON") from None
+        raise Refusal("bad-message", "expected a JSON object; this is not valid JSON") from None
     if not isinstance(found, dict):
         raise Refusal("bad-message", f"expected a JSON object, not a {type(found).__name__}")
-    return found
+    seq = found.get("seq")
+    refusal = _unknown_name(found)
+    if refusal is not None:
+        return InvalidMessage(None, seq, refusal)
+    try:
+        message: Message = msgspec.convert(found, Message)
+        return message
+    except msgspec.ValidationError as error:
+        return InvalidMessage(found["type"], seq, Refusal("bad-message", explain(found["type"], error)))
 
 
-def kind_of(found: dict[str, Any]) -> str:
-    """The type of a message, once no field of it is strange."""
+def _unknown_name(found: dict[str, Any]) -> Refusal | None:
+    """Why the type or a field of a message is unknown, with the closest known name."""
     kind = found.get("type")
     if not isinstance(kind, str) or kind not in _FIELDS:
-        hint = suggest(kind, _FIELDS) if isinstance(kind, str) else f"; known: {', '.join(_FIELDS)}"
-        raise Refusal("bad-message", f"no message has the type {kind!r}{hint}")
-    strange = found.keys() - {"type", *_FIELDS[kind]}
-    if strange:
-        name = min(strange)
-        raise Refusal("bad-message", f"{kind!r} has no field {name!r}{suggest(name, _FIELDS[kind])}")
-    return kind
+        hint = suggest(kind, map(str, _FIELDS)) if isinstance(kind, str) else f"; known: {', '.join(map(str, _FIELDS))}"
+        return Refusal("bad-message", f"unknown message type {kind!r}{hint}")
+    unknown = found.keys() - {"type", *_FIELDS[kind]}
+    if not unknown:
+        return None
+    name = min(unknown)
+    return Refusal("bad-message", f"{kind!r} has no field {name!r}{suggest(name, _FIELDS[kind])}")
 
 
-def greeting(kind: str, found: dict[str, Any]) -> Greeting:
-    """The first message of a connection."""
-    try:
-        if kind == "resume":
-            return Resume(
-                validation.string("session", found.get("session")), validation.whole("received", found.get("received"))
-            )
-        model, policies = found.get("model"), found.get("policies")
-        return Start(
-            None if model is None else validation.string("model", model),
-            None if policies is None else validation.strings("policies", policies),
-            validation.boolean("segment", found.get("segment", True)),
-            validation.boolean("align", found.get("align", False)),
-        )
-    except UserError as error:
-        raise Refusal("bad-message", str(error)) from None
+def explain(what: str, error: msgspec.ValidationError) -> str:
+    """The message of a validation error: which field, what was expected, what came.
+
+    >>> class Point(msgspec.Struct):
+    ...     x: int
+    >>> try:
+    ...     msgspec.convert({"x": "1"}, Point)
+    ... except msgspec.ValidationError as error:
+    ...     print(explain("point", error))
+    invalid 'point': x: expected int, got str
+    """
+    reason, _, path = str(error).replace("`", "").partition(" - at $.")
+    reason = reason[:1].lower() + reason[1:]
+    return f"invalid {what!r}: {path}: {reason}" if path else f"invalid {what!r}: {reason}"
 
 
-def command(kind: str, found: dict[str, Any]) -> Command:
-    """A message of a running session."""
-    try:
-        if kind == "text":
-            return Text(validation.string("text", found.get("text")))
-        if kind == "policy":
-            track = validation.whole("track", found.get("track"))
-            return Change(track, safe_policy(validation.string("policy", found.get("policy"))))
-    except UserError as error:
-        raise Refusal("bad-message", str(error)) from None
-    return End() if kind == "end" else Close()
+def command(message: Message) -> Command:
+    """What a message of a running session asks for."""
+    match message:
+        case TextMessage(text=text):
+            return Text(text)
+        case PolicyMessage(track=track, policy=spec):
+            return PolicyChange(track, safe_policy(spec))
+        case EndMessage():
+            return End()
+        case _:
+            return Close()
 
 
 def safe_policy(spec: str) -> Policy:
-    """A policy that a stranger may ask for: a known name. One from a file would run code."""
+    """A policy that a client may name: one of the built-in ones. A policy from a file would run code."""
     name = spec.strip().partition(":")[0]
     try:
         if len(spec) > _LONGEST_POLICY:

@@ -1,4 +1,8 @@
-"""The process: sockets, the web server, signals. It ends when it has said what is due."""
+"""The server process: sockets, uvicorn, signals, an orderly shutdown.
+
+`HttpProtocol` and `WebsocketProtocol` override methods of uvicorn's protocol classes, which are not a public interface:
+pyproject.toml therefore pins uvicorn to one version.
+"""
 
 from __future__ import annotations
 
@@ -23,29 +27,33 @@ if TYPE_CHECKING:
     from stacl.server.hub import Hub
     from stacl.server.limits import Limits
 
-_SEND_BUFFER = 65_536  # bytes on their way to a client that does not read: they must still be kept when it comes back
-_PING_SECONDS = 20  # keeps proxies from closing a silent connection, and finds out who has vanished
-_VANISHED_MS = 60_000
-_UNREAD_BYTES = 1_048_576
-_BACKLOG = 2048  # connections that wait to be taken
+_SEND_BUFFER = (
+    65_536  # bytes; what is in flight to a client that stops reading must still be in the log when it resumes
+)
+_PING_SECONDS = 20  # keeps proxies from closing idle connections, and detects clients that are gone
+_TCP_TIMEOUT_MS = 60_000
+_UNREAD_BYTES = 1_048_576  # of answers to pings; then the connection is closed
+_BACKLOG = 2048  # connections waiting for accept
 
 
 def listen(host: str, port: int) -> socket.socket:
-    """A socket at this address. Who connects before the server runs waits until then."""
+    """A listening socket at this address. Clients that connect before the server runs wait until then."""
     try:
         found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
         family, kind, protocol, _, address = found[0]
         listener = socket.socket(family, kind, protocol)
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        # Connections inherit both from the socket that they came by.
+        # Accepted connections inherit both options.
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, _SEND_BUFFER)
         if hasattr(socket, "TCP_USER_TIMEOUT"):
-            listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, _VANISHED_MS)
+            listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, _TCP_TIMEOUT_MS)
         listener.bind(address)
-        listener.listen(_BACKLOG)  # else a second server may bind here too, and fail later
+        listener.listen(_BACKLOG)  # now, so that a second server at the same address fails at once
     except OSError as error:
         if error.errno == errno.EADDRINUSE:
-            raise UserError(f"port {port} of {host} is in use; take another with --port, or 0 for any") from None
+            raise UserError(
+                f"port {port} of {host} is in use; choose another with --port, or 0 for any free one"
+            ) from None
         raise UserError(f"cannot listen on {host}:{port}: {error.strerror}") from None
     except UnicodeError:
         raise UserError(f"--host needs a name or an address, not {host!r}") from None
@@ -53,7 +61,7 @@ def listen(host: str, port: int) -> socket.socket:
 
 
 def allow_files(wanted: int) -> None:
-    """A connection is an open file, and some systems allow few."""
+    """Raise the limit of open files, of which every connection is one."""
     try:
         import resource
     except ImportError:  # Windows has no such limit
@@ -71,60 +79,60 @@ def _limits(protocol: H11Protocol | WebSocketsSansIOProtocol) -> Limits:
     return hub.limits
 
 
-class Http(H11Protocol):
-    """Requests, with an end to patience: who connects and does not ask is cut off."""
+class HttpProtocol(H11Protocol):
+    """HTTP with an idle time-out: a connection without a request is closed after `start_seconds`."""
 
-    _waiting: asyncio.TimerHandle | None = None
-    _unread = 0  # bytes of an answer that were not taken yet when the waiting began
+    _idle_timer: asyncio.TimerHandle | None = None
+    _unread = 0  # bytes of the last answer that were not sent yet when the timer started
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
         if len(self.connections) > _limits(self).connections:
             transport.abort()
         else:
-            self._wait()
+            self._start_idle_timer()
 
     def data_received(self, data: bytes) -> None:
         super().data_received(data)
         if self.cycle is not None and not self.cycle.response_complete:
-            self._stop_waiting()
+            self._stop_idle_timer()
 
     def on_response_complete(self) -> None:
         super().on_response_complete()
-        if self.cycle is None or self.cycle.response_complete:  # else the next request was there already
-            self._wait()
+        if self.cycle is None or self.cycle.response_complete:  # otherwise a pipelined request is running
+            self._start_idle_timer()
 
     def handle_websocket_upgrade(self, event: Any) -> None:
-        self._stop_waiting()
+        self._stop_idle_timer()
         super().handle_websocket_upgrade(event)
 
     def connection_lost(self, exc: Exception | None) -> None:
-        self._stop_waiting()
+        self._stop_idle_timer()
         super().connection_lost(exc)
 
-    def _wait(self) -> None:
-        self._stop_waiting()
+    def _start_idle_timer(self) -> None:
+        self._stop_idle_timer()
         self._unread = self.transport.get_write_buffer_size()
-        self._waiting = self.loop.call_later(_limits(self).start_seconds, self._tired)
+        self._idle_timer = self.loop.call_later(_limits(self).start_seconds, self._on_idle_timeout)
 
-    def _tired(self) -> None:
-        """Who is still reading the last answer is not silent."""
+    def _on_idle_timeout(self) -> None:
+        """Close the connection, unless the client is still reading the last answer."""
         if self.transport.get_write_buffer_size() < self._unread:
-            self._wait()
+            self._start_idle_timer()
         else:
             self.transport.abort()
 
-    def _stop_waiting(self) -> None:
-        if self._waiting:
-            self._waiting.cancel()
-            self._waiting = None
+    def _stop_idle_timer(self) -> None:
+        if self._idle_timer:
+            self._idle_timer.cancel()
+            self._idle_timer = None
 
 
-class Calm:
-    """A transport that does at the end of the event loop's round what was asked for in it.
+class CoalescingTransport:
+    """A transport that joins the writes of one event loop iteration into one system call.
 
-    The words of a turn go out together, and a pause of reading that is over within the round never happens: most of
-    what a short message costs are calls of the system.
+    A pause of reading that ends within the same iteration is skipped. System calls are most of the cost of a short
+    message.
     """
 
     def __init__(self, transport: asyncio.Transport, loop: asyncio.AbstractEventLoop) -> None:
@@ -167,16 +175,16 @@ class Calm:
             (self._transport.resume_reading if self._wanted else self._transport.pause_reading)()
 
 
-class Websocket(WebSocketsSansIOProtocol):
-    """Websockets that do not wait for ever for a client that does not read."""
+class WebsocketProtocol(WebSocketsSansIOProtocol):
+    """Websockets with a time-out for clients that do not read."""
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         super().connection_made(transport)
-        self.transport = Calm(self.transport, self.loop)  # type: ignore[assignment]
+        self.transport = CoalescingTransport(self.transport, self.loop)  # type: ignore[assignment]
 
     async def run_asgi(self) -> None:
         await super().run_asgi()
-        # Closing in order means to wait until everything was read.
+        # An orderly close waits until the client has read everything.
         self.loop.call_later(_limits(self).stall_seconds, self.transport.abort)
 
     def handle_ping(self) -> None:
@@ -186,27 +194,27 @@ class Websocket(WebSocketsSansIOProtocol):
 
 
 class Server(uvicorn.Server):
-    """Ends in order: no new connections, what is due is said, then everybody is told and the process exits with 0."""
+    """Shuts down in order: no new connections, pending output is sent, clients are told, the process exits with 0."""
 
     def __init__(self, app: Starlette) -> None:
         self._hub: Hub = app.state.hub
         super().__init__(
             uvicorn.Config(
                 app,
-                http=Http,
-                ws=Websocket,
+                http=HttpProtocol,
+                ws=WebsocketProtocol,
                 loop="asyncio",
                 interface="asgi3",
                 lifespan="on",
-                access_log=False,  # it would hold the token
+                access_log=False,  # it would contain the token
                 log_config=None,
                 proxy_headers=False,
                 server_header=False,
-                # A little above our own limit, so that who exceeds it is told in words.
+                # Above our own limit, so that a client that exceeds it gets an error message.
                 ws_max_size=2 * self._hub.limits.message_bytes,
                 ws_ping_interval=_PING_SECONDS,
-                ws_ping_timeout=None,  # an answer may wait behind text that is not taken in yet
-                ws_per_message_deflate=False,  # words are short; a window for each connection is not
+                ws_ping_timeout=None,  # a pong may wait behind text that is not read yet
+                ws_per_message_deflate=False,  # messages are short; a compression window takes memory
                 timeout_graceful_shutdown=5,
                 backlog=_BACKLOG,
             )
@@ -216,16 +224,16 @@ class Server(uvicorn.Server):
         for server in self.servers:
             server.close()
         draining = asyncio.create_task(self._hub.drain())
-        while not draining.done() and not self.force_exit:  # which a second Ctrl-C asks for
+        while not draining.done() and not self.force_exit:  # set by a second Ctrl-C
             await asyncio.wait((draining,), timeout=0.1)
-        self._hub.over.set()  # after a second Ctrl-C, too: who waits for a text is told
+        self._hub.over.set()  # after a second Ctrl-C too: requests in progress get an answer
         await super().shutdown(sockets)
-        if self.force_exit:  # what uvicorn leaves undone then: the threads that compute must end all the same
+        if self.force_exit:  # uvicorn skips this after a forced exit, but the worker threads must end
             await self.lifespan.shutdown()
 
     @contextlib.contextmanager
     def capture_signals(self) -> Iterator[None]:
-        """SIGINT and SIGTERM end the server, and that is all: uvicorn would raise them again afterwards."""
+        """Handle SIGINT and SIGTERM without raising them again afterwards, as uvicorn does."""
         if threading.current_thread() is not threading.main_thread():
             yield
             return

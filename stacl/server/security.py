@@ -1,4 +1,4 @@
-"""Who may come in: the right host name, no foreign web page, the token; and the headers that keep the page safe."""
+"""Access control: host name, origin, token; and the security headers of every answer."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from stacl.server.hub import Hub
 
 PROTECTED = ("/live", "/translate", "/models", "/metrics")
-# The HTTP status of every error; what is not here is 400, the client's mistake.
+# The HTTP status of every error code. All others are 400.
 STATUS = {
     "unauthorized": 401,
     "foreign-host": 403,
@@ -37,7 +37,7 @@ STATUS = {
     "too-long": 503,
     "shutdown": 503,
 }
-_HARMLESS = ("GET", "HEAD", "OPTIONS")
+_SAFE_METHODS = ("GET", "HEAD", "OPTIONS")
 _HOST = re.compile(r"(?P<name>[a-z0-9.-]+|\[[0-9a-f:.]+\])(:\d{1,5})?")
 _FIXED = {
     "X-Content-Type-Options": "nosniff",
@@ -54,14 +54,14 @@ def answer(code: str, message: str, headers: Mapping[str, str] | None = None) ->
 
 
 class Guard:
-    """The outermost layer of the application: looks at every request before anything else does."""
+    """The outermost middleware: checks every request before anything else sees it."""
 
     def __init__(self, app: ASGIApp, hub: Hub) -> None:
         self._app, self._hub = app, hub
         self._token = hub.settings.token
         self._origins = set(hub.settings.origins)
-        self._framed_by = " ".join(["'self'", *hub.settings.origins])  # who may show the page within his own
-        # A proxy in front of the server may pass on the name that the page has there.
+        self._framed_by = " ".join(["'self'", *hub.settings.origins])  # which sites may embed the page in a frame
+        # A proxy may pass on the public host name of the page.
         named = {urlsplit(origin).hostname or "" for origin in self._origins}
         self._hosts = None if hub.settings.hosts is None else {*hub.settings.hosts, *named}
 
@@ -89,7 +89,7 @@ class Guard:
         await self._guarded(scope, receive, send)
 
     async def _guarded(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """What goes wrong inside is written down without a word of the user's."""
+        """Log errors without any user text, and answer with `internal`."""
         begun = False
 
         async def watched(message: Message) -> None:
@@ -102,23 +102,23 @@ class Guard:
         except Exception as error:
             journal.failed(f"a request to {scope['path'] if scope['path'] in PROTECTED else 'the page'}", error)
             if not begun:
-                await answer("internal", "the server has failed here")(scope, receive, send)
+                await answer("internal", "the server failed; see its log")(scope, receive, send)
 
     def _check(self, scope: Scope, headers: Headers) -> None:
         host = headers.get("host", "").lower()
         matched = _HOST.fullmatch(host)
         name = matched["name"].strip("[]") if matched else None
         if self._hosts is not None and name not in self._hosts:
-            raise Refusal("foreign-host", "this server is not called by that name; see --host and --allow-origin")
-        if scope["type"] == "websocket" or scope["method"] not in _HARMLESS:
+            raise Refusal("foreign-host", "the Host header names another host; see --host and --allow-origin")
+        if scope["type"] == "websocket" or scope["method"] not in _SAFE_METHODS:
             self._check_origin(headers.getlist("origin"), host)
         if scope["type"] == "websocket" and scope["path"] != "/live":
-            raise Refusal("not-found", "the websocket is at /live; a proxy with a path of its own must take it away")
+            raise Refusal("not-found", "the websocket is at /live; a proxy that adds a path prefix must remove it")
         if scope["path"] in PROTECTED and self._token is not None and scope.get("method") != "OPTIONS":
             self._check_token(self._token, scope, headers)
 
     def _check_origin(self, origins: list[str], host: str) -> None:
-        """Browsers name the page that asks; other programs name none. Only our own page and allowed ones may."""
+        """Allow our own page and `--allow-origin`. Only browsers send an Origin; other programs send none."""
         for origin in map(str.lower, origins):
             try:
                 parts = urlsplit(origin)
@@ -126,7 +126,7 @@ class Guard:
                 parts = urlsplit("")
             ours = len(origins) == 1 and parts.scheme in ("http", "https") and parts.netloc == host
             if not ours and origin not in self._origins:
-                raise Refusal("foreign-origin", "pages of other sites may not use this server; see --allow-origin")
+                raise Refusal("foreign-origin", "pages of other origins may not use this server; see --allow-origin")
 
     def _check_token(self, token: str, scope: Scope, headers: Headers) -> None:
         scheme, _, given = headers.get("authorization", "").partition(" ")
@@ -137,7 +137,7 @@ class Guard:
 
 
 def _page_policy(host: str, framed_by: str) -> str:
-    """What the page may load: only what comes from here. Not every browser counts websockets as `self`."""
+    """The Content-Security-Policy: this server only. Some browsers do not count websockets as `self`."""
     sockets = f" ws://{host} wss://{host}" if _HOST.fullmatch(host.lower()) else ""
     return (
         f"default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'{sockets}; "

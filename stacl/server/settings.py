@@ -1,4 +1,4 @@
-"""How a server is set up."""
+"""The settings of a server."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from stacl.support.errors import UserError
 
 LOOPBACK = ("localhost", "127.0.0.1", "::1")
 _ORIGIN = re.compile(r"(?P<scheme>https?)://(?P<host>[\w.-]+|\[[0-9a-f:.]+\])(:(?P<port>\d{1,5}))?/?", re.IGNORECASE)
-_USUAL_PORTS = {"http": 80, "https": 443}
+_DEFAULT_PORTS = {"http": 80, "https": 443}
 
 
 def default_workers() -> int:
-    """Threads that compute: one a core, and no more than the event loop's thread can keep busy."""
+    """The number of worker threads: one per core, at most 4, which is what one event loop can keep busy."""
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     return min(4, cores)
 
@@ -24,35 +24,35 @@ def default_workers() -> int:
 @dataclass(frozen=True)
 class Settings:
     limits: Limits = field(default_factory=Limits)
-    token: str | None = None  # what a client must know; None: nothing
-    token_is_secret: bool = True  # somebody chose it; else it was made up for this run, and must be told
-    origins: tuple[str, ...] = ()  # of other web pages that may use the server, as browsers write them
-    hosts: tuple[str, ...] | None = LOOPBACK  # names that the server may be called by; None: any
+    token: str | None = None  # that clients must send; None: none
+    token_is_secret: bool = True  # chosen by the user, so never printed; False: generated for this run
+    origins: tuple[str, ...] = ()  # of other web pages that may use the server, normalised as browsers send them
+    hosts: tuple[str, ...] | None = LOOPBACK  # allowed in the Host header; None: any
     workers: int = field(default_factory=default_workers)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "origins", tuple(map(_as_browsers_write, self.origins)))
+        object.__setattr__(self, "origins", tuple(map(_normalised_origin, self.origins)))
 
 
-def _as_browsers_write(origin: str) -> str:
-    """What a page of this address says of itself: small letters of ASCII, and no port where it is the usual one."""
+def _normalised_origin(origin: str) -> str:
+    """The origin as a browser sends it: lower-case ASCII, without the default port."""
     found = _ORIGIN.fullmatch(origin)
     if not found or int(found["port"] or 0) > 65_535:
         raise UserError(f"--allow-origin needs a scheme and a host, such as https://example.org, not {origin!r}")
     scheme, host = found["scheme"].lower(), found["host"].lower()
-    port = int(found["port"] or _USUAL_PORTS[scheme])
+    port = int(found["port"] or _DEFAULT_PORTS[scheme])
     try:
         if host.startswith("["):
             host = f"[{ipaddress.IPv6Address(host[1:-1]).compressed}]"
         elif not host.isascii():
             host = _in_ascii(host)
     except ValueError as error:
-        raise UserError(f"--allow-origin {origin!r} names no host: {error}") from None
-    return f"{scheme}://{host}" if port == _USUAL_PORTS[scheme] else f"{scheme}://{host}:{port}"
+        raise UserError(f"--allow-origin {origin!r} has an invalid host: {error}") from None
+    return f"{scheme}://{host}" if port == _DEFAULT_PORTS[scheme] else f"{scheme}://{host}:{port}"
 
 
 def _in_ascii(host: str) -> str:
-    """bücher.example -> xn--bcher-kva.example, by the rules of today's browsers, which Python's own are not."""
+    """bücher.example -> xn--bcher-kva.example, by UTS 46 as browsers do; Python's own codec is older."""
     try:
         import idna
     except ImportError:

@@ -1,4 +1,4 @@
-"""One source text and its translations under several policies, as a stream of events, one small step at a time."""
+"""One source text and its translations under several policies: a stream of events, in small steps."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from stacl.live.session import Session
 from stacl.policies.base import Policy
 from stacl.server.aligner import Aligner, Finished, without_alignment
 from stacl.server.events import Event, segment_members
-from stacl.server.protocol import Change, Close, Command, End, Text
+from stacl.server.protocol import Close, Command, End, PolicyChange, Text
 from stacl.text.sentences import SENTENCE_END, Item
 from stacl.text.source import SourceText
 from stacl.traces.trace import Trace
@@ -25,10 +25,10 @@ _SURROGATES = re.compile("[\ud800-\udfff]")
 
 
 class Pause(Enum):
-    """Instead of an event."""
+    """A step without an event."""
 
-    REST = "a step is done that has nothing to say"
-    WAIT = "alignments must be finished first"  # only before `closed`
+    REST = "the step produced no event"
+    WAIT = "alignments are not finished yet"  # only before `closed`
 
 
 Step = Event | Pause
@@ -39,7 +39,7 @@ def slices(text: str) -> Iterator[str]:
 
 
 class Tracks:
-    """`run` yields what a command brings about; the generator must be run to its end before the next command."""
+    """`run` yields the events of a command. Run each generator to its end before the next command."""
 
     def __init__(
         self,
@@ -55,7 +55,7 @@ class Tracks:
         self._sessions: list[Session] = [translator.stream(policy) for policy in policies]
         self.policies = [str(session.policy) for session in self._sessions]  # as they are now
         self._aligner = aligner
-        self._half = ""  # of a character that JavaScript writes as two
+        self._half = ""  # the first half of a surrogate pair that the client has cut
         self._segment = 0
         self._begin()
 
@@ -69,13 +69,13 @@ class Tracks:
                 yield from self._hear_text(text, arrived)
             case End():
                 yield from self._hear_text("\n", arrived)
-            case Change(track, policy):
+            case PolicyChange(track, policy):
                 yield from self._change(track, policy, arrived)
             case Close():
                 yield from self._close(arrived)
 
     def told(self) -> None:
-        """The events of all steps so far are on their way."""
+        """The events of all steps so far were delivered: alignments may follow."""
         if self._aligner:
             self._aligner.words_told()
 
@@ -86,7 +86,7 @@ class Tracks:
             yield Pause.REST
 
     def _whole(self, text: str) -> str:
-        """Text whose characters are whole: a client may cut inside one, and the other half comes next."""
+        """Join surrogate pairs that the client has cut: the other half comes with the next text."""
         text, self._half = self._half + text, ""
         if not _SURROGATES.search(text):
             return text
@@ -118,7 +118,7 @@ class Tracks:
         self._previous = item
         for track, session in enumerate(self._sessions):
             yield from self._say(track, session.take(item, arrived), arrived)
-            yield Pause.REST  # a word may be a thousand pieces, and others want their turn
+            yield Pause.REST  # one word may take a thousand pieces: let other sessions run
 
     def _end(self, arrived: float) -> Iterator[Step]:
         if not self._index:
@@ -134,7 +134,7 @@ class Tracks:
         if self._aligner is None:
             return Event.of("segment", place | segment_members(trace))
         finished = Finished(place, trace)
-        if self._aligner.busy:  # words do not wait for alignments: this sentence goes without
+        if self._aligner.busy:  # words must not wait for alignments: send this sentence without one
             return without_alignment(finished)
         self._aligner.add(finished)
         return Pause.REST
@@ -150,7 +150,7 @@ class Tracks:
                 "segment": self._segment,
                 "index": self._said[track],
                 "text": word.text,
-                "gap": word.gap if self._said[track] > 1 else "",  # a sentence stands by itself here
+                "gap": word.gap if self._said[track] > 1 else "",  # nothing stands before the first word of a sentence
                 "delay": word.delay,
                 "seconds": round(word.seconds, 4),
             }

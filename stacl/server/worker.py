@@ -1,4 +1,4 @@
-"""Fair shares of the processor: jobs take turns of a few milliseconds on a few threads, and report to the loop."""
+"""A fair scheduler: jobs take turns of a few milliseconds on worker threads and post results to the event loop."""
 
 from __future__ import annotations
 
@@ -11,27 +11,27 @@ from typing import Protocol
 
 from stacl.server import journal
 
-TURN = 0.004  # seconds after which a job makes room, at its next step
-_PATIENCE = 10 * TURN  # for which those behind others let them go first: they still get a tenth of the time
-_LAST_TURN = 2.0  # seconds that a turn may take which has begun when the end comes
+TURN = 0.004  # seconds of a turn; a job yields at its next step after that
+_LONGEST_DELAY = 10 * TURN  # of a low-priority turn: it still gets about a tenth of the time
+_LAST_TURN = 2.0  # seconds that `close` waits for a running turn
 
 
 class Job(Protocol):
     def turn(self, until: float) -> bool:
-        """Work until about then, by the clock time.perf_counter; whether there is more to do at once."""
+        """Work until about `until` (time.perf_counter). Return whether there is more to do at once."""
 
 
 class Scheduler:
-    """A job is worked on by one thread at a time; ready ones wait in line, and go to its end after a turn.
+    """Round-robin: a job runs on one thread at a time and goes to the end of the queue after its turn.
 
-    One that is `behind` others gives way to them.
+    A scheduler that is `behind` others delays its turns while they are busy.
     """
 
     def __init__(self, threads: int, name: str, behind: Sequence[Scheduler] = ()) -> None:
         self._behind = behind
         self._changed = threading.Condition()
         self._ready: deque[Job] = deque()
-        self._woken: dict[Job, bool] = {}  # jobs in line or at work; True: there is news for one at work
+        self._woken: dict[Job, bool] = {}  # queued or running jobs; True: woken again while running
         self._closed = False
         self._threads = [
             threading.Thread(target=self._run, name=f"{name} {number}", daemon=True) for number in range(threads)
@@ -40,7 +40,7 @@ class Scheduler:
             thread.start()
 
     def wake(self, job: Job) -> None:
-        """There is something to do for this job. May be called from any thread, as often as one likes."""
+        """Queue this job, unless it is queued. May be called from any thread."""
         with self._changed:
             if job in self._woken:
                 self._woken[job] = True
@@ -51,7 +51,7 @@ class Scheduler:
 
     @property
     def waiting(self) -> int:
-        """Jobs in line."""
+        """The number of queued jobs."""
         return len(self._ready)
 
     @property
@@ -59,9 +59,7 @@ class Scheduler:
         return bool(self._woken)
 
     def close(self) -> None:
-        """Finish the turns that have begun, and no more. One that takes too long is left behind: it has nobody to tell,
-        and ends with the process.
-        """
+        """Stop after the running turns. A turn that takes too long is abandoned: the threads are daemons."""
         with self._changed:
             self._closed = True
             self._changed.notify_all()
@@ -70,10 +68,10 @@ class Scheduler:
 
     def _run(self) -> None:
         while (job := self._next()) is not None:
-            self._give_way()
+            self._yield_to_others()
             try:
                 more = job.turn(time.perf_counter() + TURN)
-            except Exception as error:  # a job answers for its own errors; the thread must go on in any case
+            except Exception as error:  # jobs handle their own errors; the thread must survive in any case
                 journal.failed("a job", error)
                 more = False
             with self._changed:
@@ -82,10 +80,10 @@ class Scheduler:
                     self._changed.notify()
                 else:
                     del self._woken[job]
-            del job  # a thread without work must not keep a session that has ended
+            del job  # an idle thread must not keep an ended session in memory
 
-    def _give_way(self) -> None:
-        until = time.perf_counter() + _PATIENCE
+    def _yield_to_others(self) -> None:
+        until = time.perf_counter() + _LONGEST_DELAY
         while any(other.busy for other in self._behind) and time.perf_counter() < until and not self._closed:
             time.sleep(TURN / 4)
 
@@ -101,21 +99,21 @@ class Scheduler:
 
 
 class Mailbox:
-    """From the threads that compute to the event loop, which is woken once for all that comes meanwhile."""
+    """Passes calls from the worker threads to the event loop, which is woken once for many calls."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         self._loop = loop
-        self._letters: deque[Callable[[], None]] = deque()
-        self._told = False
+        self._calls: deque[Callable[[], None]] = deque()
+        self._woken = False
 
-    def post(self, letter: Callable[[], None]) -> None:
-        """Have this called in the event loop, in the order of posting. From any thread."""
-        self._letters.append(letter)
-        if not self._told:
-            self._told = True
+    def post(self, call: Callable[[], None]) -> None:
+        """Call this in the event loop, in the order of posting. May be called from any thread."""
+        self._calls.append(call)
+        if not self._woken:
+            self._woken = True
             self._loop.call_soon_threadsafe(self._empty)
 
     def _empty(self) -> None:
-        self._told = False  # first: what is posted from here on needs a call of its own
-        for _ in range(len(self._letters)):
-            self._letters.popleft()()
+        self._woken = False  # first: calls posted from here on need a new wake-up
+        for _ in range(len(self._calls)):
+            self._calls.popleft()()

@@ -21,4 +21,5 @@ def keep_memory() -> bool:
     except (OSError, AttributeError):  # another C library than glibc
         return False
     settings = ((_MMAP_MAX, 0), (_TRIM_THRESHOLD, 2**30), (_TOP_PAD, 2**26))
-    return all([mallopt(name, value) == 1 for name, value in settings])
+    accepted = [mallopt(name, value) == 1 for name, value in settings]
+    return all(accepted)

@@ -187,10 +187,11 @@ def language(code: str) -> Language:
 def _code_of_tag(tag: str) -> str | None:
     """The canonical code of a language tag: `de` for deu and ger, and `zh` for cmn, its main variety."""
     import langcodes
+    from langcodes.tag_parser import LanguageTagError
 
     try:
         return langcodes.standardize_tag(tag, macro=True).split("-")[0]
-    except langcodes.LanguageTagError:
+    except LanguageTagError:
         return None
 
 

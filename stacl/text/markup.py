@@ -1,4 +1,4 @@
-"""The tags of pages and subtitles, which are no words: `<i>`, `<font color="#ffff00">`."""
+"""Removes the tags of web pages and subtitles from words: `<i>`, `<font color="#ffff00">`."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ import re
 _NAME = r"</?(?:[abipsu]|em|strong|br|font|span|div|img|small|big|mark|code|sub|sup)"
 _ATTRIBUTE = r"""\s+[\w:-]+=(?:"[^"]*"|'[^']*'|[^\s"'>]+)"""
 _TAG = re.compile(rf"{_NAME}(?:{_ATTRIBUTE})*\s*/?>", re.IGNORECASE)
-# A word ends inside it: after the name, after an attribute, or within what stands in quotes. In a<b nothing begins.
+# A tag that the end of a word interrupts: after the name, after an attribute, or inside quotes. a<b is not a tag.
 _BEGUN = re.compile(rf"""(?<!\w){_NAME}(?:{_ATTRIBUTE})*(?:\s+[\w:-]+=(?:"[^"<>]*|'[^'<>]*))?$""", re.IGNORECASE)
-_LONGEST = 300  # characters: a quote that is never closed must not swallow a stream; the next tag ends it, too
+_LONGEST = 300  # characters: an attribute whose quote is never closed must not hide the rest of a stream
 
 
 def without_tags(word: str, begun: str = "") -> tuple[str, str]:
-    """What of the word is no tag, and the tag that has begun and goes on in the next word.
+    """Return the word without tags, and the tag that is open at its end. `begun` is the tag open at its beginning.
 
     >>> without_tags("<i>gut.</i>"), without_tags("<br/>"), without_tags("a<b")
     (('gut.', ''), ('', ''), ('a<b', ''))
@@ -22,7 +22,7 @@ def without_tags(word: str, begun: str = "") -> tuple[str, str]:
     >>> without_tags('color="red">Gut.</font>', "<font")
     ('Gut.', '')
 
-    What only looked like a tag is over with the next word, which stays:
+    If the next word does not continue the tag, that word is kept:
 
     >>> without_tags("und", "<b")
     ('und', '')

@@ -1,9 +1,11 @@
-"""What was heard of a sentence, and what of it a model is asked about.
+"""What of a source sentence is translated, and what is copied to the output unchanged.
 
-A smiley, an address, a name in letters of another alphabet or an endless row of signs is said as it was heard: a model
-has hardly seen any, and loses the sentence over it. Marks before the first word wait for that word, and if none comes
-they, too, are said as they were heard: a model that is given nothing but "..." invents a sentence. Who SHOUTS is heard
-as if he did not, and <i>italics</i> as if they were none: nobody knows which word of the translation they belong to.
+- Smileys, addresses, words in another alphabet and very long words are copied. A model has rarely seen them, and they
+  spoil its translation of the rest of the sentence.
+- Marks before the first word are held back until that word. If no word follows, they are copied: a model invents a
+  sentence when its input is only "...".
+- All-caps words are lower-cased or capitalised.
+- Tags such as <i> are removed, because their place in the translation is unknown.
 """
 
 from __future__ import annotations
@@ -20,20 +22,20 @@ from stacl.text.markup import without_tags
 from stacl.text.sentences import has_text
 from stacl.text.subwords import Subwords
 
-_LONGEST = 32  # pieces: no word of a language has more
+_LONGEST = 32  # pieces: real words have fewer
 _ADDRESS = re.compile(
-    r"\w://\S|\bwww\.\w|[^\s@]@[^\s@.]+\.\w"  # of the net, and of people
+    r"\w://\S|\bwww\.\w|[^\s@]@[^\s@.]+\.\w"  # web and e-mail addresses
     r"|\b[\w-]+\.[a-z]{2,4}/\w|^[~.]{0,2}/\w[\w.-]*/|^[a-z]:\\"  # example.org/page, /usr/bin, C:\\Windows
     r"|\b(?!\d+(?:\.\d{3}){3}\b)\d{1,3}(?:\.\d{1,3}){3}\b"  # 192.168.0.1, but not 1.000.000.000
     r"|^\W*@\w|[^\W_]_[^\W_]|\w\.(?:pdf|docx?|xlsx?|pptx?|csv|txt|jpe?g|png|mp[34]|zip|py|html?)\b",  # @me, my_file
     re.IGNORECASE,
 )
 _SMILEY = re.compile(r"(?:[:;=][-'’]?[()\[\]DPpOoSs/\\|*3]+|[xX]D+|<3+|\^_*\^)[.!?]*")
-_TIME_OR_KEY = re.compile(r"\d{1,2}:\d\d:\d\d([.,]\d+)?|--?>|([0-9#*]\ufe0f?\u20e3)+")  # of subtitles; 1\ufe0f\u20e3
-_LIKE_WORDS = {"IT", "TV", "UN", "US", "WHO"}  # abbreviations
+_TIME_OR_KEY = re.compile(r"\d{1,2}:\d\d:\d\d([.,]\d+)?|--?>|([0-9#*]\ufe0f?\u20e3)+")  # in subtitles; 1\ufe0f\u20e3
+_LIKE_WORDS = {"IT", "TV", "UN", "US", "WHO"}  # abbreviations that are also common words
 _MARKS = ".,;:!?…"
 _ENDS = tuple(".!?…。！？")
-_PICTURES = ("So", "Sk", "Cf", "Mn", "Me")  # and what joins and colours them
+_PICTURES = ("So", "Sk", "Cf", "Mn", "Me")  # categories of pictographs and their modifiers
 _BULLETS = "•‣·◦⁃*-–—"
 
 
@@ -47,16 +49,16 @@ class SourceSentence:
         self._vocabulary, self._language = vocabulary, language
         self.words: list[str] = []
         self.pieces: list[int] = []  # of the words that the model gets
-        self._piece_ends: list[int] = []  # how many of them there are up to the end of each such word
+        self._piece_ends: list[int] = []  # len(pieces) at the end of each such word
         self._given: list[int] = []  # numbers, from 1, of the words that the model gets
-        self._first = 0  # the number of the first of them that has a letter or digit
-        self._shouted = False  # the word before was in capitals
-        self._letter = False  # it was a single one, which may be just a word: A, I
-        self._tag = ""  # has begun and goes on in the next word
-        self._copies: deque[tuple[int, str]] = deque()  # numbers and words that are copied, and were not yet
+        self._first = 0  # the number of the first such word with a letter or digit
+        self._after_caps = False  # the previous word was in capitals
+        self._after_capital = False  # the previous word was one capital letter, perhaps a normal word: A, I
+        self._tag = ""  # an open tag that continues in the next word
+        self._copies: deque[tuple[int, str]] = deque()  # numbers and words that remain to be copied
 
     def add(self, word: str) -> str:
-        """Take one more word; what the model gets of it, which may be nothing."""
+        """Add the next word, and return what the model gets of it, which may be nothing."""
         given = self._given_of(word)
         if given:
             self.pieces += self._vocabulary.encode_word(given)
@@ -77,13 +79,13 @@ class SourceSentence:
             return word
         self._first = self._first or number
         bare = "".join(character for character in word if not self._is_picture(character))
-        if bare != word:  # written without a space, as in Danke😀, and copied behind it
+        if bare != word:  # a pictograph without a space before it, as in Danke😀, is copied after the word
             self._copies.append((number + 1, "".join(filter(self._is_picture, word))))
-        return self._normalised_case(bare)
+        return self._normalise_case(bare)
 
     @property
     def translatable(self) -> bool:
-        """Whether there is something for the model to translate: until then nothing is written."""
+        """Whether there is something to translate. Until then nothing is written."""
         return self._first > 0
 
     def delay(self, read: int, unit: str) -> int:
@@ -137,28 +139,29 @@ class SourceSentence:
         return self._vocabulary.spells_in_bytes(word) or (not self._first and all(map(_is_pointer, word)))
 
     def _is_foreign(self, character: str) -> bool:
-        """A letter that the vocabulary has not; of Chinese it has not all, and the model has learnt to do without."""
+        """Whether the vocabulary lacks this letter. Han characters do not count: rare ones are spelled in bytes."""
         if character.isascii() or not character.isalpha() or (self._language.writes_han and is_han(character)):
             return False
         return self._vocabulary.spells_in_bytes(character)
 
-    def _normalised_case(self, word: str) -> str:
-        """Of a shout what the vocabulary knows better: small letters, or a capital at the beginning.
+    def _normalise_case(self, word: str) -> str:
+        """Lower-case or capitalise an all-caps word, whichever form has the fewest pieces.
 
-        One word in capitals may be an abbreviation, unless the sentence begins with it and it is a common word; from
-        the second on it is a shout. ("A US soldier" is none, and in "SPD, CDU" are no words to be known better.)
+        A single all-caps word may be an abbreviation and stays, unless it is a common word that begins the sentence.
+        From the second all-caps word on, the text is taken as all-caps. Words that no form makes shorter stay, as in
+        "SPD, CDU". A single capital letter alone does not make the next word common: "A US soldier" stays.
         """
         bare = word.rstrip(_MARKS)
-        shouted, self._shouted = self._shouted, word.isupper() and len(bare) > 1
-        after_letter, self._letter = self._letter, word.isupper() and len(bare) == 1
-        if not word.isupper() or not (shouted or after_letter or self._first == len(self.words)):
+        after_caps, self._after_caps = self._after_caps, word.isupper() and len(bare) > 1
+        after_capital, self._after_capital = self._after_capital, word.isupper() and len(bare) == 1
+        if not word.isupper() or not (after_caps or after_capital or self._first == len(self.words)):
             return word
         small, large = bare.lower(), bare.capitalize()
-        calm = min(*((small, large) if shouted or after_letter else (large, small)), bare, key=self._pieces)
-        if self._pieces(calm) == self._pieces(bare) > 1:
+        best = min(*((small, large) if after_caps or after_capital else (large, small)), bare, key=self._pieces)
+        if self._pieces(best) == self._pieces(bare) > 1:
             return word
-        known = shouted or (self._pieces(calm) == 1 and bare not in _LIKE_WORDS)
-        return calm + word[len(bare) :] if known else word
+        common = after_caps or (self._pieces(best) == 1 and bare not in _LIKE_WORDS)
+        return best + word[len(bare) :] if common else word
 
     def _pieces(self, word: str) -> int:
         return len(self._vocabulary.encode_word(word))
@@ -172,5 +175,5 @@ class SourceSentence:
 
 
 def _is_pointer(character: str) -> bool:
-    """At the head of a line these only point at what follows; later a model may know what they mean."""
+    """Whether it is a bullet or an arrow at the beginning of a line. Later in the line it may have a meaning."""
     return character in _BULLETS or unicodedata.category(character) in ("So", "Sm")

@@ -1,6 +1,6 @@
-"""Cutting an endless stream of words into sentences while it arrives.
+"""Splits a stream of words into sentences while it arrives.
 
-Words go through at once, in order, each exactly once; between them come the ends of sentences.
+Each word is passed on at once. Sentence ends are inserted between the words.
 
 >>> from stacl.text.languages import language
 >>> segmenter = Segmenter(language("de"))
@@ -14,23 +14,22 @@ Dr.
 Meier. |
 Wirklich? |
 
-A listener should not wait for the end of a sentence, so it is decided by the last word alone wherever a
-person could: `Meier.` ends, `Dr.` does not. Only in doubt the next word is asked, and the end then comes
-before it:
+To add no delay, the last word alone decides wherever possible: `Meier.` ends a sentence, `Dr.` does not. In doubtful
+cases the next word decides, and the sentence end is inserted before it:
 
-- `usw.` `U.S.` `J.` and German `3.`: the end if the next word often begins a sentence (Der, Wir, The, But);
-- `Nr.` `No.` `Art.`: the end if the next word is no number;
-- `Really?"` and dots (`...`): the end if the next word has a capital;
-- a mark that stands alone inside open quotes, as in Chinese `“好。”`: the closing quote still belongs to it.
+- `usw.` `U.S.` `J.` and German `3.`: an end if the next word often begins a sentence (Der, Wir, The, But).
+- `Nr.` `No.` `Art.`: an end if the next word is not a number.
+- `Really?"` and dots (`...`): an end if the next word is capitalised.
+- A separate mark inside open quotes, as in Chinese `“好。”`: the closing quote still belongs to the sentence.
 
-Where nothing ends for long, a semicolon cuts after a quarter of `max_words`, a comma or colon after five
-eighths, and `max_words` cuts anywhere. A mark without any word (a second `！`) makes no sentence of its own:
-it goes with the next. Inside a title, 《为什么？》, nothing ends.
+Long sentences are split: at a semicolon after a quarter of `max_words`, at a comma or colon after five eighths, and
+anywhere after `max_words`. A mark without a word (a second `！`) does not form a sentence and belongs to the next one.
+Nothing ends inside a title: 《为什么？》.
 
-Measured on news, all lines joined into one stream, cuts against line ends (a line may hold several
-sentences, and headlines have no mark). The lists below were looked over on the first three sets only:
+Measured on news, with all lines joined into one stream: sentence ends found against line ends. A line may have several
+sentences, and headlines have no mark. The word lists below were tuned on the first three sets only.
 
-                        precision   recall   recall of lines with an end mark   cuts that waited
+                        precision   recall   recall of lines with an end mark   ends that waited
     newstest2013.de       0.968      0.951                0.999                      1.2 %
     newstest2013.en       0.981      0.956                0.999                      1.0 %
     newstest2017.zh       0.959      0.950                0.995                      4.3 %
@@ -50,7 +49,7 @@ from stacl.text.markup import without_tags
 
 
 class SentenceEnd(Enum):
-    """The type of `SENTENCE_END`: after `item is SENTENCE_END` a type checker knows the others as words."""
+    """The type of `SENTENCE_END`. Type checkers infer from `item is not SENTENCE_END` that the item is a word."""
 
     SENTENCE_END = "end"
 
@@ -60,16 +59,16 @@ Item = str | SentenceEnd
 
 _OPENING = "\"'“„‘‚«»‹›([{「『《（〈【"
 _CLOSING = "\"'”’»«›‹)]}」』》）〉】"
-_GERMAN_CLOSING = _CLOSING + "“‘"  # which open a quote elsewhere
+_GERMAN_CLOSING = _CLOSING + "“‘"  # which open a quote in other languages
 _END_MARKS = ".!?。！？؟।…｡"
-_FOOTNOTES = r"(?:\[\d{1,3}\])*"  # as encyclopedias set them behind the full stop: groß.[1]
+_FOOTNOTES = r"(?:\[\d{1,3}\])*"  # as in encyclopedias, after the full stop: groß.[1]
 _CLAUSE = tuple(",:，：–—")
 _SEMICOLONS = tuple(";；")
 _PAIRS = {"”": "“", "’": "‘", "』": "『", "」": "「", "》": "《", "〉": "〈", "】": "【", "）": "（", ")": "("}
 _TITLES = "《〈【"
-TRAILING = _END_MARKS + "”’』」》〉】）)"  # what can only belong to what came before it
+TRAILING = _END_MARKS + "”’』」》〉】）)"  # marks that belong to the words before them
 
-# Never the last word of a sentence: a name or an explanation follows.
+# Abbreviations that never end a sentence: a name or an explanation follows.
 _NEVER = {
     "de": """allg anm bes betr bsp bspw bzgl bzw ca dipl dr ehem einschl entspr evtl exkl fa fr ft geb gegr gem
         gest ggf hr hrsg ing inkl insb jew lt maj mr mrs ms mult prof rd sog st stellv tsd urspr
@@ -77,12 +76,12 @@ _NEVER = {
     "en": """adm approx atty capt cf cmdr col dept dr ft gen gov hon lt maj messrs mr mrs ms mt pres prof
         rep rev sen sgt st supt vs""",
 }
-# An abbreviation before a number, else perhaps a word that ends the sentence (No. Art. Max.).
+# Abbreviations if a number follows. Otherwise perhaps words that end the sentence (No. Art. Max.).
 _NUMBERED = {
     "de": "abb abs art bd kap max min mind nr tel",
     "en": "fig figs no nos pp vol",
 }
-# Perhaps the last word: the next one decides.
+# Abbreviations that may end a sentence: the next word decides.
 _MAYBE = {
     "de": """abt apr aug chr co corp dez etc feb inc jan jh jhd jhdt jr jul jun ltd mio mrd mrz nov okt
         di do mi mo oä sa sek sep sept sr std str ua usf usw uä""",
@@ -103,27 +102,27 @@ _STARTERS = {
 
 
 class Segmenter:
-    """Words in; the same words and the ends of sentences out.
+    """Takes words, and returns the same words and the sentence ends.
 
-    `end_mark` is a word that stands for an end and is no word itself, such as `</s>`.
+    `end_mark` is a token that marks a sentence end and is not a word, such as `</s>`.
     """
 
     def __init__(self, language: Language, max_words: int = 80, end_mark: str | None = None) -> None:
         if max_words < 2:
-            raise UserError(f"the longest sentence must have at least 2 words, not {max_words}")
-        # Latin words inside Chinese text follow English habits.
-        habits = language.code if language.code in _NEVER else "en"
-        self._german, self._language = habits == "de", language
+            raise UserError(f"max_words must be at least 2, not {max_words}")
+        # Latin words inside Chinese text follow English conventions.
+        conventions = language.code if language.code in _NEVER else "en"
+        self._german, self._language = conventions == "de", language
         self._closing = _GERMAN_CLOSING if self._german else _CLOSING
         self._shape = re.compile(
-            # Marks from their first on: else of thousands of dots every run would be tried.
+            # Begin at the first mark. Otherwise the search tries every run of thousands of dots.
             f"(?P<body>.*?)(?P<mark>(?<![{_END_MARKS}])[{_END_MARKS}]+)"
             f"(?P<closing>[{re.escape(self._closing)}]*){_FOOTNOTES}"
         )
         self._never, self._numbered, self._maybe, self._starters = (
-            frozenset(table[habits].split()) for table in (_NEVER, _NUMBERED, _MAYBE, _STARTERS)
+            frozenset(table[conventions].split()) for table in (_NEVER, _NUMBERED, _MAYBE, _STARTERS)
         )
-        # What goes on after "No." and "Nr."; an English "I" is rather the speaker.
+        # A number after "No." and "Nr.". An English "I" is more likely the pronoun.
         self._numeral = re.compile(r"\d|[IVX]+\b" if self._german else r"\d|[IVX]{2,}\b|[VX]\b")
         self._end_mark = end_mark
         self._hard, self._soft, self._softer = max_words, max_words * 5 // 8, max_words // 4
@@ -132,17 +131,17 @@ class Segmenter:
     def _reset(self) -> None:
         self._length = 0
         self._has_text = False
-        self._doubt = ""  # what the next word is asked for: "" (nothing), "capital", "starter", "number" or "quote"
+        self._doubt = ""  # what the next word must be: "" (no doubt), "capital", "starter", "number" or "quote"
         self._quotes: list[str] = []
         self._since_quote = 0
-        self._tag = ""  # has begun and goes on in the next word
+        self._tag = ""  # an open tag that continues in the next word
 
     def feed(self, word: str) -> list[Item]:
-        """The word, with the end of a sentence before it, after it, both or neither."""
+        """Return the word, with a sentence end before it, after it, both or neither."""
         if word == self._end_mark:
             return self.end()
         seen, self._tag = without_tags(word, self._tag)
-        if not seen:  # it answers no question, but no sentence is endless
+        if not seen:  # a tag decides nothing, but counts for the maximum length
             self._length += 1
             return [word, *(self.end() if self._length >= self._hard else [])]
         before = self._ends_before(seen)
@@ -154,7 +153,7 @@ class Segmenter:
         self._has_text = self._has_text or has_text(seen)
         self._follow_quotes(seen)
         if belated and self._quotes:
-            self._doubt = "quote"  # of a quotation inside another the outer one may end here too
+            self._doubt = "quote"  # in a nested quotation, the outer one may end here too
             belated = False
         after = belated or self._ends_after(seen)
         if after:
@@ -165,13 +164,13 @@ class Segmenter:
         self._length, self._has_text, self._doubt = 0, False, ""
 
     def end(self) -> list[Item]:
-        """The sentence ends here, whatever was said: a new line, the end of the stream, a pause."""
+        """End the sentence here, for a reason other than its words: a new line, the end of the stream, a pause."""
         begun = self._length > 0
         self._reset()
         return [SENTENCE_END] if begun else []
 
     def _ends_before(self, word: str) -> bool:
-        """Whether a doubtful end was one, now that the next word is known."""
+        """Whether a doubtful end is a sentence end, now that the next word is known."""
         if self._doubt == "quote":
             return bool(word.strip(self._closing + _END_MARKS))
         plain = word.lstrip(_OPENING)
@@ -193,7 +192,7 @@ class Segmenter:
         )
 
     def _ends_with(self, body: str, mark: str, closing: str) -> bool:
-        """Whether a word of this shape ends the sentence; in doubt no, and `_doubt` says what to ask."""
+        """Whether a word of this shape ends the sentence. In doubt it does not, and `_doubt` is set."""
         if self._quotes and self._quotes[-1] in _TITLES:
             return False
         if not body and not closing and self._quotes:
@@ -210,12 +209,12 @@ class Segmenter:
         return not self._doubt
 
     def _full_stop(self, body: str) -> str:
-        """What a full stop after these letters means: "" the end, "never", or what the next word must be."""
+        """What a full stop after this word means: "" an end, "never", or what the next word must be for an end."""
         name = body.lower()
         if (
             name in self._never
             or (self._german and name.endswith("-ing"))
-            or (len(body) == 1 and body.isalpha() and body.islower())  # d. h.; but a capital may end: Plan B.
+            or (len(body) == 1 and body.isalpha() and body.islower())  # d. h.; but a capital may end one: Plan B.
             # 1.加强管理 is an item of a list.
             or (self._language.ends_sentences_with_ideographic_stop and re.fullmatch(r"\d{1,2}", body))
         ):
@@ -230,7 +229,7 @@ class Segmenter:
         return "starter" if self._german and re.fullmatch(german, body) else ""
 
     def _follow_quotes(self, word: str) -> None:
-        """Which quotes and brackets are open. What nobody closes is forgotten after the longest sentence."""
+        """Track the open quotes and brackets. Those that are never closed are dropped after `max_words` words."""
         self._since_quote += 1
         for character in word:
             opens = character in _PAIRS.values()
@@ -243,11 +242,11 @@ class Segmenter:
                 self._quotes.remove(_PAIRS[character])
         if self._since_quote > self._hard:
             self._quotes.clear()
-        del self._quotes[:-8]  # a stream that only opens must not fill the memory
+        del self._quotes[:-8]  # limits the memory of a stream that never closes them
 
 
 def has_text(word: str) -> bool:
-    """Whether there is a letter or a digit to translate."""
+    """Whether it has a letter or a digit."""
     return any(character.isalnum() for character in word)
 
 

@@ -1,16 +1,14 @@
-"""Arriving text -> finished words.
+"""Reads words from text while it arrives.
 
-Text comes in chunks of any size, as `str` or as UTF-8 `bytes`; a chunk may end inside a word or inside a
-character. Out come the finished words and, as events of their own, the ends of lines. Whatever the
-chunks, the words of a line are those of `Language.split(line)`.
+Text arrives in chunks of any size, as `str` or as UTF-8 `bytes`. A chunk may end inside a word or a character. The
+output is finished words and line ends. However the text is chunked, the words of a line are `Language.split(line)`.
 
-What is odd has a defined outcome:
-- bytes that are no UTF-8 become U+FFFD, as in every decoder;
-- only a line feed ends a line; carriage return, tab, form feed, no-break and ideographic space are white
-  space;
-- control characters and other invisible ones are dropped (`languages.clean`), a word of nothing else is
-  no word;
-- a word of more than `languages.LONGEST_WORD` characters comes out in pieces of that length, before its end.
+Unusual input has a defined result:
+
+- Bytes that are not UTF-8 become U+FFFD.
+- Only a line feed ends a line. Carriage return, tab, form feed, no-break and ideographic space are white space.
+- Invisible characters are dropped (`characters.clean`). A word of only such characters is dropped.
+- A word of more than `splitters.LONGEST_WORD` characters is returned in pieces of that length.
 """
 
 from __future__ import annotations
@@ -23,7 +21,7 @@ from stacl.text.languages import Language
 
 
 class LineEnd(Enum):
-    """The type of `LINE_END`: after `event is LINE_END` a type checker knows that the others are words."""
+    """The type of `LINE_END`. Type checkers infer from `event is not LINE_END` that the event is a word."""
 
     LINE_END = "\n"
 
@@ -33,7 +31,7 @@ Event = str | LineEnd
 
 
 class WordReader:
-    """Chunks of text in, finished words and line ends out.
+    """Takes chunks of text and returns finished words and line ends.
 
     >>> from stacl.text.languages import language
     >>> reader = WordReader(language("de"))
@@ -45,28 +43,27 @@ class WordReader:
 
     def __init__(self, language: Language) -> None:
         self._splitter = language.splitter()
-        # An incremental decoder cannot be copied, and a session can: keep the bytes of a broken character
-        # instead.
+        # The bytes of an incomplete character. An incremental decoder would hold them, but cannot be copied.
         self._bytes = b""
         self._line_begun = False
-        self.broken = False  # whether bytes have come that are no UTF-8
-        self._first: bytes | None = None  # bytes of all
+        self.broken = False  # whether some bytes were not UTF-8
+        self._first: bytes | None = None  # the first two bytes of the text
 
     def events(self, chunks: Iterable[str | bytes]) -> Iterator[Event]:
-        """Of all chunks, each as soon as its chunk is there."""
+        """Yield the events of all chunks, each as soon as its chunk has arrived."""
         for chunk in chunks:
             yield from self.feed(chunk)
         yield from self.close()
 
     def feed(self, chunk: str | bytes) -> list[Event]:
-        """What this chunk finishes, in order."""
+        """Return the words and line ends that this chunk finishes."""
         if isinstance(chunk, bytes):
             return self._read(self._decode(chunk, final=False))
-        # Text after an unfinished character: its missing bytes will not come any more.
+        # Text follows an incomplete character, so its missing bytes will not arrive.
         return self._read(self._decode(b"", final=True) + chunk)
 
     def close(self) -> list[Event]:
-        """The rest; a last line without a line feed ends here. The reader is then as new."""
+        """Return the remaining events, and reset the reader. A last line without a line feed ends here."""
         events = self._read(self._decode(b"", final=True))
         return events + self._end_line() if self._line_begun else events
 
@@ -75,13 +72,14 @@ class WordReader:
             self._first = chunk[:2]
         self._bytes += chunk
         text, used = codecs.utf_8_decode(self._bytes, "replace", final)
-        if text.count("\ufffd") > self._bytes[:used].count("\ufffd".encode()):  # some were not written so
+        if text.count("\ufffd") > self._bytes[:used].count("\ufffd".encode()):  # more than the text itself has
             self.broken = True
         self._bytes = self._bytes[used:]
         return text
 
     @property
     def begins_as_utf16(self) -> bool:
+        """Whether the text begins with a UTF-16 byte order mark."""
         return self._first in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 
     def _read(self, text: str) -> list[Event]:
@@ -101,7 +99,7 @@ class WordReader:
 
 
 def read_words(chunks: Iterable[str | bytes], language: Language) -> Iterator[Event]:
-    """The words and line ends of one text.
+    """Yield the words and line ends of one text.
 
     >>> from stacl.text.languages import language
     >>> list(read_words(["Guten Tag\\n"], language("de")))[:2]

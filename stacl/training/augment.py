@@ -1,7 +1,7 @@
-"""Training pairs as people type: in a hurry, and with a word or two before what they mean to say.
+"""Data augmentation: sources without capitals and final punctuation, and pairs that are joined with a comma.
 
-Corpora are made of careful sentences, one at a time. Without these a model knows "Good morning." and "How are you?" and
-stumbles over "Good morning, how are you?"
+Corpora consist of carefully written single sentences. A model trained on them alone translates "Good morning." and "How
+are you?", but fails on "Good morning, how are you?"
 """
 
 from __future__ import annotations
@@ -11,17 +11,17 @@ from collections import Counter, deque
 
 from stacl.text.languages import Language
 
-Pair = tuple[str, str]  # source and target, words set apart by spaces
+Pair = tuple[str, str]  # source and target, words separated by spaces
 
 _MARKS = " .!?…。！？"
-_STATED = tuple(".!。！")  # an opener states or calls, and does not ask
-_ENDED = tuple(_MARKS.strip())
-_OPENER_WORDS, _OPENED_WORDS = 4, 15  # at the most: who says more makes two sentences of it
-_REMEMBERED = 2000
+_STATEMENT_ENDS = tuple(".!。！")  # a question is not used as an opener
+_SENTENCE_ENDS = tuple(_MARKS.strip())
+_MAX_OPENER_WORDS, _MAX_SENTENCE_WORDS = 4, 15
+_MAX_OPENERS = 2000
 
 
 def careless(source: str) -> str:
-    """As it is typed in a hurry, or heard by a machine that writes no marks; what it means is the same.
+    """Lower-case a sentence and remove its final punctuation, as in hasty typing or speech recognition.
 
     >>> careless("Wie geht es dir?"), careless("你好 。"), careless("...")
     ('wie geht es dir', '你好', '...')
@@ -29,46 +29,51 @@ def careless(source: str) -> str:
     return source.rstrip(_MARKS).lower() or source
 
 
-def drawn(share: float, kind: str, number: int) -> random.Random | None:
-    """For this share of the pairs, something to draw from; the same for the same pair, each time that data are made."""
+def chosen(share: float, kind: str, number: int) -> random.Random | None:
+    """A random generator for this share of the pairs, else None. It depends on the arguments alone."""
     if not share:
         return None
     rng = random.Random(f"{kind} {number}")
     return rng if rng.random() < share else None
 
 
-class Openers:
-    """Sets a short sentence that came before in front of a later one, as people do.
+class OpenerJoiner:
+    """Joins a short earlier pair, the opener, to the front of a later pair.
 
     >>> from stacl.text.languages import language
-    >>> openers = Openers(language("de"), language("en"))
+    >>> joiner = OpenerJoiner(language("de"), language("en"))
     >>> for pair in ("Guten Morgen!", "Good morning!"), ("Ich weiß, wie das geht.", "I know how that works."):
-    ...     assert openers.perhaps(pair, None) == pair
-    >>> openers.perhaps(("Wie geht es dir?", "How are you?"), random.Random(1))
+    ...     assert joiner.join(pair, None) == pair
+    >>> joiner.join(("Wie geht es dir?", "How are you?"), random.Random(1))
     ('Guten Morgen, wie geht es dir?', 'Good morning, how are you?')
     """
 
     def __init__(self, source: Language, target: Language) -> None:
         self._languages = (source, target)
-        self._inside: tuple[Counter[str], Counter[str]] = (Counter(), Counter())  # words that begin no sentence
-        self._short: deque[Pair] = deque(maxlen=_REMEMBERED)
+        self._inside: tuple[Counter[str], Counter[str]] = (
+            Counter(),
+            Counter(),
+        )  # words that are not first in a sentence
+        self._short: deque[Pair] = deque(maxlen=_MAX_OPENERS)
 
-    def perhaps(self, pair: Pair, rng: random.Random | None) -> Pair:
-        """The next pair as it is or, if there is something to draw from, with another before it."""
+    def join(self, pair: Pair, rng: random.Random | None) -> Pair:
+        """The next pair; with a generator, an opener is joined to it if possible."""
         found = self._opened(pair, rng) if rng else pair
-        self._notice(pair)
+        self._remember(pair)
         return found
 
-    def _notice(self, pair: Pair) -> None:
-        """Learn from it which words are written small, and keep it if it is short."""
+    def _remember(self, pair: Pair) -> None:
+        """Count which words are written in lower case, and keep the pair as an opener if it is short."""
         for text, inside in zip(pair, self._inside, strict=True):
             inside.update(text.split(" ")[1:])
-        if all(text.endswith(_STATED) and len(text.rstrip(_MARKS).split(" ")) <= _OPENER_WORDS for text in pair):
+        if all(
+            text.endswith(_STATEMENT_ENDS) and len(text.rstrip(_MARKS).split(" ")) <= _MAX_OPENER_WORDS for text in pair
+        ):
             self._short.append(pair)
 
     def _opened(self, pair: Pair, rng: random.Random) -> Pair:
-        """If one was kept, and both sides of the pair are sentences that are not too long."""
-        fits = all(text.endswith(_ENDED) and text.count(" ") < _OPENED_WORDS for text in pair)
+        """The pair with an opener, if there is one and both sides are sentences that are not too long."""
+        fits = all(text.endswith(_SENTENCE_ENDS) and text.count(" ") < _MAX_SENTENCE_WORDS for text in pair)
         if not (fits and self._short):
             return pair
         opener = rng.choice(self._short)

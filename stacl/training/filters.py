@@ -1,13 +1,13 @@
-"""Leaving out pairs that would teach nothing or harm: empty, too long, of unlikely proportions, seen before.
+"""Filters for training pairs: drop empty, overlong, badly proportioned and repeated ones.
 
 >>> from stacl.text.languages import language
 >>> keep = PairFilter(language("de"), language("en"), longest=6, ratio=2)
 >>> pairs = [("Ja .", "Yes ."), ("Ja  .", "Yes ."), ("Ja .", " "), ("Ja", "Well of course that is so")]
->>> list(keep(pairs))
+>>> [(pair.source, pair.target) for pair in keep(pairs)]
 [('Ja .', 'Yes .')]
 >>> print(keep.report)
 kept 1 of 4 pairs
-dropped 1: the same pair came before
+dropped 1: duplicate of an earlier pair
 dropped 1: a side is empty
 dropped 1: a side is more than 2 times as long as the other
 """
@@ -19,18 +19,37 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
+from typing import NamedTuple
 
 from stacl.corpora.base import Concatenation, Corpus
 from stacl.support.errors import UserError
 from stacl.text.characters import clean
 from stacl.text.languages import Language
 
-LONGEST_WORD = 256  # characters: what has as many is no text, and thousands of pieces
+LONGEST_WORD = 256  # characters; a longer word is not text, and has thousands of pieces
+
+
+class SegmentedPair(NamedTuple):
+    """A pair of sentences and their words: segmentation is slow, so it is done once."""
+
+    source: str
+    target: str
+    source_words: list[str]
+    target_words: list[str]
+
+    def joined(self) -> tuple[str, str]:
+        """Both sides with their words separated by single spaces."""
+        return " ".join(self.source_words), " ".join(self.target_words)
+
+
+def segmented(pairs: Iterable[tuple[str, str]], source: Language, target: Language) -> Iterator[SegmentedPair]:
+    """The pairs with their words."""
+    return (SegmentedPair(one, other, source.split(one), target.split(other)) for one, other in pairs)
 
 
 @dataclass(frozen=True)
 class FilterReport:
-    """What a filter did; printed, one line per reason."""
+    """How many pairs a filter has seen and dropped, and why."""
 
     seen: int = 0
     dropped: Mapping[str, int] = field(default_factory=lambda: MappingProxyType({}))
@@ -45,11 +64,11 @@ class FilterReport:
 
 
 class PairFilter:
-    """Pairs in, the good ones out, streamed. `report` counts over all that went through so far.
+    """Streams the pairs that pass all tests, with their words. `report` counts all pairs so far.
 
-    Lengths are in words of the language. `ratio` compares them after both got three words for free, so that
-    short sentences (`Danke` and `Thank you very much`) are not judged by chance. None switches a test off.
-    What is to be `unseen` is kept out on either side: sentences that a model will be measured on.
+    Lengths are in words of the language. `ratio` is the maximum length ratio after adding 3 words to each side, so that
+    short pairs (`Danke` and `Thank you very much`) pass. None switches a test off. A pair is dropped if either side
+    occurs in `unseen`, the sentences of the test sets.
     """
 
     GRACE = 3
@@ -67,22 +86,22 @@ class PairFilter:
         if shortest < 1 or (longest is not None and longest < shortest):
             raise UserError(f"filter: expected 1 <= shortest <= longest, found {shortest} and {longest}")
         if ratio is not None and not ratio >= 1:  # nan is not
-            raise UserError(f"filter: a length ratio is at least 1, not {ratio}")
+            raise UserError(f"filter: the length ratio must be at least 1, not {ratio}")
         self._source, self._target = source, target
         self._shortest, self._longest, self._ratio = shortest, longest, ratio
         self._unseen = {_plain(text) for text in unseen}
-        # Sixteen bytes a pair instead of the text: ten million pairs fit into a gigabyte.
+        # 16 bytes per pair instead of the text: ten million pairs fit into one gigabyte.
         self._before: set[bytes] | None = None if duplicates else set()
         self._seen = 0
         self._dropped: Counter[str] = Counter()
 
-    def __call__(self, pairs: Iterable[tuple[str, str]]) -> Iterator[tuple[str, str]]:
-        return (pair for pair in pairs if self.accepts(*pair))
+    def __call__(self, pairs: Iterable[tuple[str, str]]) -> Iterator[SegmentedPair]:
+        return filter(self.accepts, segmented(pairs, self._source, self._target))
 
-    def accepts(self, source: str, target: str) -> bool:
-        """Whether a pair is good; counted either way."""
+    def accepts(self, pair: SegmentedPair) -> bool:
+        """Whether a pair passes all tests; it is counted either way."""
         self._seen += 1
-        reason = self._reason(source, target)
+        reason = self._reason(pair)
         if reason is not None:
             self._dropped[reason] += 1
         return reason is None
@@ -91,9 +110,9 @@ class PairFilter:
     def report(self) -> FilterReport:
         return FilterReport(self._seen, MappingProxyType(dict(self._dropped.most_common())))
 
-    def _reason(self, source: str, target: str) -> str | None:
-        """Why a pair is dropped, in words; the first reason counts."""
-        words = self._source.split(source), self._target.split(target)
+    def _reason(self, pair: SegmentedPair) -> str | None:
+        """The first reason to drop a pair."""
+        words = pair.source_words, pair.target_words
         fewer, more = sorted(map(len, words))
         if fewer == 0:
             return "a side is empty"
@@ -105,21 +124,20 @@ class PairFilter:
             return f"a side has a word of {LONGEST_WORD} characters or more"
         if self._ratio is not None and more + self.GRACE > self._ratio * (fewer + self.GRACE):
             return f"a side is more than {self._ratio:g} times as long as the other"
-        if self._unseen and not self._unseen.isdisjoint(map(_plain, (source, target))):
-            return "a side stands in a set to measure on"
+        if self._unseen and not self._unseen.isdisjoint(map(_plain, (pair.source, pair.target))):
+            return "a side occurs in a set of data.unseen"
         if self._before is not None:
-            # White space and invisible characters do not make another pair.
-            text = "\n".join(" ".join(side) for side in words)
+            # Pairs that differ only in white space and invisible characters are duplicates.
+            text = "\n".join(pair.joined())
             key = hashlib.blake2b(text.encode(), digest_size=16).digest()
             if key in self._before:
-                return "the same pair came before"
+                return "duplicate of an earlier pair"
             self._before.add(key)
         return None
 
 
-def filtered(corpus: Corpus, split: str, keep: PairFilter) -> Iterator[tuple[str, str]]:
-    """The good pairs of a corpus. Repetitions that a list of corpora asks for are meant, and no duplicates:
-    a pair is judged once and then comes so many times in a row."""
+def filtered(corpus: Corpus, split: str, keep: PairFilter) -> Iterator[SegmentedPair]:
+    """The pairs of a split that pass the filter. A pair of `NAME*3` is tested once and then repeated three times."""
     for part, times in corpus.parts if isinstance(corpus, Concatenation) else ((corpus, 1),):
         if split in part.splits or part is corpus:
             repeat = times if part.splits.get(split) == "train" else 1

@@ -1,12 +1,12 @@
-"""Learning from what the model says itself under its reading policy, in the way of minimum risk training.
+"""Minimum risk training: learning from the model's own translations under its reading policy.
 
-Taught by references alone, a model never meets its own mistakes. Three words behind it has to guess the verb that
-German keeps for the end; in training the reference is written before every step, as if all guesses had come true, and
-live it has to go on from those that did not. So here it translates training sentences as it would live, each several
-times and by chance, and what comes nearer to the reference than its siblings is made likelier, the rest less likely:
-REINFORCE with the siblings' mean to compare with (Kool et al. 2019), to lower the expected error (Shen et al. 2016).
-(Drawn are they a little sharper than the model thinks, and by the rules of live translation; the gradient is that of
-plain log p.)
+With references alone, a model never sees its own mistakes. Under wait-3 it must guess the verb that German puts last.
+In training the reference precedes every step, as if all guesses were right; live, the model continues from wrong ones.
+So the model samples several translations of each training sentence, under the rules of live translation. Samples with
+a higher reward than the others of their sentence are made more likely, the rest less likely. This is REINFORCE with the
+mean of the other samples as the baseline (Kool et al. 2019), to lower the expected error (Shen et al. 2016).
+
+Samples are drawn at train.temperature (default 0.7); the gradient is that of log p at temperature 1.
 """
 
 from __future__ import annotations
@@ -36,23 +36,22 @@ from stacl.support.errors import UserError
 from stacl.text.languages import language
 from stacl.training.prepare import Prepared
 
-LEAST_SPREAD = 0.01  # of nearness: tries that differ by less are as good as alike
+MIN_DEVIATION = 0.01  # of rewards: samples of a sentence that differ by less count as equal
 
 
 @dataclass(frozen=True)
-class Tries:
-    """What a model said of a batch: the tries of the first sentence, then those of the next."""
+class Samples:
+    """The samples of a batch, those of one sentence next to each other."""
 
-    # Those to learn from, if any; g [B, T], what had been heard; and weights [B], how much likelier each is to become,
-    # before all of an update are scaled alike.
-    learnt: tuple[Batch, Tensor, Tensor] | None
+    # The samples to learn from, if any: the batch, g [B, T], and the weight [B] of each before `scale`.
+    selected: tuple[Batch, Tensor, Tensor] | None
     sentences: int
-    nearness: float  # summed over sentences: how near to the reference the tries came, from 0 to 1
-    spread: float  # summed over sentences: the variance of that among siblings
+    reward: float  # mean reward of a sentence's samples, from 0 to 1, summed over sentences
+    variance: float  # variance of the rewards of a sentence's samples, summed over sentences
 
 
-class Practice:
-    """What translations are tried in a run, and what they are worth."""
+class MinimumRisk:
+    """Samples translations, and computes their rewards."""
 
     def __init__(self, config: Config, prepared: Prepared, chosen: Policy) -> None:
         self.policy = chosen
@@ -61,59 +60,61 @@ class Practice:
         self.language = language(config.data.target)
         self._constraints = build(Context(self.source, self.target, self.language))  # as in live translation
         self._bleu = sacrebleu.BLEU(effective_order=True, tokenize=self.language.tokenizer)
-        self._chrf = sacrebleu.CHRF(beta=1)  # recall for its own sake would teach the model to talk
+        self._chrf = sacrebleu.CHRF(beta=1)  # a higher weight of recall would reward long translations
 
-    def tries(self, model: Model, batch: Batch, seed: str) -> Tries:
-        """All sentences of the batch under one policy, drawn from the run's; the same for the same seed and weights."""
+    def sample(self, model: Model, batch: Batch, seed: str) -> Samples:
+        """Sample translations of all sentences under one drawn policy; the result follows from seed and weights."""
         rng = random.Random(f"{seed} tries")
         drawn = self.policy.draw(rng, int(batch.source_lengths.max()))
         if drawn.weighs:
-            raise UserError(f"train.samples needs a policy with a schedule; {drawn} decides by how sure the model is")
+            raise UserError(f"train.samples needs a policy with a schedule; {drawn} depends on the model's confidence")
         ends = self.source.ends_word, self.target.ends_word
         pairs = [pair for pair in batch.pairs() for _ in range(self.samples)]
-        engine = _ByChance(TorchEngine(model), self.samples, self.temperature, rng.getrandbits(63))
+        engine = _SamplingEngine(TorchEngine(model), self.samples, self.temperature, rng.getrandbits(63))
         sources = Sources.of([source for source, _ in pairs], ends[0], drawn.unit)
         found = decode(engine, sources, Rules(ends[1], drawn, GREEDY, self._constraints))
-        said = [np.array(hypothesis.pieces, dtype=np.int64) for hypothesis in found]
-        near = np.array([self.nearness(one, reference) for one, (_, reference) in zip(said, pairs, strict=True)])
-        near = near.reshape(-1, self.samples)
-        above = (near - near.mean(axis=1, keepdims=True)).reshape(-1)
-        figures = batch.size, float(near.mean(axis=1).sum()), float((above**2).sum() / self.samples)
-        long = np.array([lost_the_thread(one, reference) for one, (_, reference) in zip(said, pairs, strict=True)])
-        kept = ((abs(above) > 1e-6) & ~long).nonzero()[0]
+        samples = [np.array(hypothesis.pieces, dtype=np.int64) for hypothesis in found]
+        references = [reference for _, reference in pairs]
+        rewards = np.array(list(map(self.reward, samples, references))).reshape(-1, self.samples)
+        advantages = (rewards - rewards.mean(axis=1, keepdims=True)).reshape(-1)
+        figures = batch.size, float(rewards.mean(axis=1).sum()), float((advantages**2).sum() / self.samples)
+        long = np.array(list(map(is_too_long, samples, references)))
+        kept = ((abs(advantages) > 1e-6) & ~long).nonzero()[0]
         if not len(kept):
-            return Tries(None, *figures)
-        own = collate([(pairs[number][0], said[number]) for number in kept], *ends, drawn.unit).to(batch.source.device)
-        weights = torch.tensor(above[kept] / self.samples, dtype=torch.float32, device=batch.source.device)
-        return Tries((own, scheduled([drawn] * len(kept), own), weights), *figures)
+            return Samples(None, *figures)
+        device = batch.source.device
+        own = collate([(pairs[number][0], samples[number]) for number in kept], *ends, drawn.unit).to(device)
+        weights = torch.tensor(advantages[kept] / self.samples, dtype=torch.float32, device=device)
+        return Samples((own, scheduled([drawn] * len(kept), own), weights), *figures)
 
-    def nearness(self, said: np.ndarray, reference: np.ndarray) -> float:
-        """The mean of sentence BLEU and character F1, from 0 to 1: words that are right, and words that nearly are."""
-        text, expected = (self.language.join(self.target.words(pieces.tolist())) for pieces in (said, reference))
+    def reward(self, sample: np.ndarray, reference: np.ndarray) -> float:
+        """The mean of sentence BLEU and character F1, from 0 to 1: exact words, and nearly right words."""
+        text, expected = (self.language.join(self.target.words(pieces.tolist())) for pieces in (sample, reference))
         scores = (metric.sentence_score(text, [expected]).score for metric in (self._bleu, self._chrf))
         return sum(scores) / 200
 
 
-def lost_the_thread(said: np.ndarray, reference: np.ndarray) -> bool:
-    """Such a try is compared with the others, but not learnt from: the rules have ended it, not the model. And one of
-    them would make a batch wide.
+def is_too_long(sample: np.ndarray, reference: np.ndarray) -> bool:
+    """Whether a sample is part of the baseline only: the length limit ended it, not the model.
+
+    A single one would also make the batch wide.
     """
-    return len(said) > 2 * len(reference) + 8
+    return len(sample) > 2 * len(reference) + 8
 
 
-def scale(spread: float, sentences: int) -> float:
-    """What the weights of an update are multiplied with, so that it does not matter how far apart the tries are, unless
-    they hardly differ: then there is little to learn.
+def scale(variance: float, sentences: int) -> float:
+    """The factor for the weights of an update: 1 / standard deviation of the rewards, limited by MIN_DEVIATION.
 
     >>> scale(0.16, 4), scale(0.0, 4)
     (5.0, 100.0)
     """
-    return 1 / max(LEAST_SPREAD, math.sqrt(spread / sentences))
+    return 1 / max(MIN_DEVIATION, math.sqrt(variance / sentences))
 
 
-class _ByChance:
-    """An engine for sentences that stand there `times` times each and are read at once. Its likeliest piece is a drawn
-    one: with noise of Gumbel on the logits the highest is a sample.
+class _SamplingEngine:
+    """An engine that samples: Gumbel noise on the logits turns the most likely piece into a random draw.
+
+    Every sentence comes `times` times in a row, and is encoded once.
     """
 
     def __init__(self, engine: Engine[Any], times: int, temperature: float, seed: int) -> None:
@@ -125,11 +126,10 @@ class _ByChance:
         return self._engine.start(size // self._times)
 
     def read(self, state: Any, pieces: np.ndarray) -> Any:
-        """Each sentence is encoded once for all of its translations."""
         once = pieces[:: self._times]
         return self.select(self._engine.read(state, once), np.repeat(np.arange(len(once)), self._times))
 
     def write(self, state: Any, previous: np.ndarray, visible: np.ndarray | None = None) -> tuple[Any, np.ndarray]:
         state, logits = self._engine.write(state, previous, visible)
-        chance = self._rng.standard_exponential(logits.shape, dtype=np.float32)
-        return state, logits / self._temperature - np.log(np.maximum(chance, np.finfo(np.float32).tiny))
+        noise = self._rng.standard_exponential(logits.shape, dtype=np.float32)
+        return state, logits / self._temperature - np.log(np.maximum(noise, np.finfo(np.float32).tiny))

@@ -1,4 +1,4 @@
-"""From corpora to what training reads: filtered words, vocabularies, encoded pairs. All of it streamed."""
+"""Prepares the data of a run: filtered and segmented text, vocabularies, encoded pairs. All of it is streamed."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ from stacl.support.files import write_atomically, write_text_atomically
 from stacl.support.progress import Progress
 from stacl.text.languages import language
 from stacl.text.subwords import Subwords
-from stacl.training.augment import Openers, Pair, careless, drawn
-from stacl.training.filters import PairFilter, filtered
+from stacl.training.augment import OpenerJoiner, Pair, careless, chosen
+from stacl.training.filters import PairFilter, filtered, segmented
 
-VOCABULARY_LINES = 1_000_000  # pairs that a vocabulary is learned from: more change it little and cost memory
+VOCABULARY_LINES = 1_000_000  # pairs that a vocabulary is learned from: more pairs cost memory and change little
 
 
 @dataclass(frozen=True)
@@ -32,7 +32,7 @@ class Prepared:
     target: Subwords
     train: Encoded
     valid: Encoded
-    valid_text: list[Pair]  # as people wrote it, for BLEU
+    valid_text: list[Pair]  # not segmented, for BLEU
 
 
 def prepare(config: Config, run: RunFolder, report: Callable[[str], None]) -> Prepared:
@@ -49,7 +49,7 @@ def prepare(config: Config, run: RunFolder, report: Callable[[str], None]) -> Pr
 
 
 def _make(config: Config, run: RunFolder, report: Callable[[str], None]) -> None:
-    # First what is quickly said to be wrong: the training text takes minutes.
+    # Mistakes that are found quickly are reported first: the training text takes minutes.
     start = _start(config)
     valid = list(_validation_pairs(config))
     if not valid:
@@ -65,21 +65,23 @@ def _make(config: Config, run: RunFolder, report: Callable[[str], None]) -> None
     vocabularies = run.vocabularies(config.text.shared)
     text = "".join(f"{source}\t{target}\n" for source, target in valid)
     write_text_atomically(run.data / "valid.tsv", text)
-    write_atomically(run.data / "valid", lambda path: _encode(path, _cut(config, valid), vocabularies))
+    languages = language(config.data.source), language(config.data.target)
+    words_of_valid = (pair.joined() for pair in segmented(valid, *languages))
+    write_atomically(run.data / "valid", lambda path: _encode(path, words_of_valid, vocabularies))
     write_atomically(run.data / "train", lambda path: _encode(path, _read(words), vocabularies))
 
 
 def _words(run: RunFolder) -> Path:
-    """One pair a line, words set apart by spaces: cut once, read twice, and then removed."""
+    """A temporary file with one segmented pair per line, read twice: for the vocabulary and for encoding."""
     return run.data / "words.tsv"
 
 
 def _training_pairs(config: Config, report: Callable[[str], None]) -> Iterator[Pair]:
-    """The words of every pair to train on, after the filters, which say what they dropped."""
+    """The words of every training pair, filtered and augmented; reports what the filter dropped."""
     settings = config.data
     for side in map(language, (settings.source, settings.target)):
         if side.needs_segmented_text:
-            report(f"{side.name} is taken as it is: a word is what stands between two spaces")
+            report(f"{side.name}: no word segmenter; words are what spaces separate")
     found: Corpus
     if settings.train_files:
         found = Files(settings.source, settings.target, splits={"train": tuple(settings.train_files)})
@@ -94,23 +96,23 @@ def _training_pairs(config: Config, report: Callable[[str], None]) -> Iterator[P
         unseen=_unseen(config),
     )
     bar = Progress("pairs")
+    joiner = OpenerJoiner(language(settings.source), language(settings.target))
     pairs = (pair for split in _training_splits(found) for pair in filtered(found, split, keep))
-    openers = Openers(language(settings.source), language(settings.target))
-    for count, pair in enumerate(_cut(config, pairs), start=1):
+    for count, pair in enumerate(pairs, start=1):
         bar.update(count)
+        source, target = pair.joined()
         if settings.joined:
-            pair = openers.perhaps(pair, drawn(settings.joined, "joined", count))
-        source, target = pair
-        yield careless(source) if drawn(settings.careless, "careless", count) else source, target
+            source, target = joiner.join((source, target), chosen(settings.joined, "joined", count))
+        yield careless(source) if chosen(settings.careless, "careless", count) else source, target
     bar.close()
     report(str(keep.report))
 
 
 def _training_splits(found: Corpus) -> list[str]:
-    """Whatever they are called. A corpus that has none was named by mistake: the sets to measure on, perhaps."""
+    """The names of the training splits. Every corpus must have one."""
     for part in [part for part, _ in found.parts] if isinstance(found, Concatenation) else [found]:
         if "train" not in part.splits.values():
-            raise UserError(f"corpus {part.name} has nothing to train on: its splits are {', '.join(part.splits)}")
+            raise UserError(f"corpus {part.name} has no training split; its splits are {', '.join(part.splits)}")
     return [split for split, role in found.splits.items() if role == "train"]
 
 
@@ -125,14 +127,14 @@ def _validation_pairs(config: Config) -> Iterator[Pair]:
 
 
 def _unseen(config: Config) -> Iterator[str]:
-    """Every sentence of the sets that nothing may be trained on."""
+    """Every sentence of the sets of data.unseen."""
     for name in config.data.unseen:
         for source, references in _named(config, name, "data.unseen"):
             yield from (source, *references)
 
 
 def _named(config: Config, name: str, field: str) -> Iterator[tuple[str, tuple[str, ...]]]:
-    """The sources and references of a set, NAME/SPLIT."""
+    """The sources and references of a set that is written as NAME/SPLIT."""
     spec, slash, split = name.rpartition("/")
     if not slash:
         raise UserError(f"{field} takes NAME/SPLIT, for example multi30k/val, not {name!r}")
@@ -141,7 +143,7 @@ def _named(config: Config, name: str, field: str) -> Iterator[tuple[str, tuple[s
 
 
 def _own_validation_sets(config: Config) -> list[str]:
-    """The dev splits of the corpora themselves."""
+    """The first dev split of each corpus."""
     settings = config.data
     found = []
     for spec in settings.corpora:
@@ -149,23 +151,17 @@ def _own_validation_sets(config: Config) -> list[str]:
         plain = spec.partition("*")[0]
         found += [f"{plain}/{split}" for split, role in part.splits.items() if role == "dev"][:1]
     if not found:
-        raise UserError("none of the corpora has a validation set; name one in data.valid, as NAME/SPLIT")
+        raise UserError("none of the corpora has a validation set; set data.valid to NAME/SPLIT")
     return found
 
 
 def _plain(pairs: Iterator[Pair]) -> Iterator[Pair]:
-    """With single spaces: a tab sets the two sides apart in our file, and some white space reads as a line end."""
+    """Normalise white space: the file separates the sides with a tab and the pairs with a line feed."""
     return ((" ".join(source.split()), " ".join(target.split())) for source, target in pairs)
 
 
-def _cut(config: Config, pairs: Iterator[Pair] | list[Pair]) -> Iterator[Pair]:
-    source, target = language(config.data.source), language(config.data.target)
-    for one, other in pairs:
-        yield " ".join(source.split(one)), " ".join(target.split(other))
-
-
 def _read(text: Path) -> Iterator[Pair]:
-    """Pairs as we wrote them ourselves."""
+    """The pairs of a file with one pair per line, separated by a tab."""
     with text.open("rb") as file:
         for number, line in enumerate(file, start=1):
             try:
@@ -173,17 +169,17 @@ def _read(text: Path) -> Iterator[Pair]:
             except ValueError:
                 raise UserError(
                     f"{text}:{number} is damaged: expected a source, a tab and its translation; "
-                    "remove the file, and it is made again"
+                    "remove the file and start again"
                 ) from None
             yield source, target
 
 
 def _start(config: Config) -> Path | None:
-    """The model that this one begins with, if any: that it can be had, and fits."""
+    """The folder of the model for a warm start, if any; checks that it exists and fits."""
     if not config.model.start:
         return None
     start = pretrained.find(config.model.start)
-    RunFolder(start).vocabularies()  # says so if there is none
+    RunFolder(start).vocabularies()  # raises an error if there is none
     if (start / "vocabulary" / "target.model").exists() == config.text.shared:
         raise UserError(f"text.shared must be {str(not config.text.shared).lower()}, as in {start}")
     return start
@@ -201,7 +197,7 @@ def _vocabulary(config: Config, start: Path | None, words: Path, folder: Path, r
 
 
 def _learn(config: Config, words: Path, folder: Path) -> None:
-    # From all over the text: corpora come one after another, and each has words of its own.
+    # Evenly spaced lines: corpora follow each other, and each has its own words.
     every = math.ceil(sum(1 for _ in _read(words)) / VOCABULARY_LINES)
 
     def side(numbers: tuple[int, ...]) -> Iterator[list[str]]:

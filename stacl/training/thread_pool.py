@@ -1,8 +1,8 @@
-"""A batch on several cores: each thread computes the gradient of its share of the sentences on one core.
+"""Data parallelism over threads: each thread computes the gradient of its part of the batch on one core.
 
-A Transformer of this size is thousands of products too small to be shared out well: two cores that work together on
-each of them are 1.6 times as fast as one, two that work side by side on halves of the batch nearly twice. The
-gradients are added up in the order of the shares, so the weights do not depend on who finished first.
+The matrix products of a small Transformer are too small to be split well. Two cores that share each product are 1.6
+times as fast as one; two cores that each take half of the batch are nearly twice as fast. The gradients are added in
+the order of the parts, so the weights do not depend on timing.
 """
 
 from __future__ import annotations
@@ -16,37 +16,37 @@ import torch
 
 from stacl.support.errors import UserError
 
-LEAST = 1024  # positions that are worth a thread
+MIN_POSITIONS = 1024  # per thread
 Job = TypeVar("Job")
-Done = TypeVar("Done")
+Result = TypeVar("Result")
 
 
-class Shares:
-    """`count` threads; with one, everything runs in the caller's own and torch shares out its products."""
+class GradientThreads:
+    """`count` threads. With one, everything runs in the caller's thread, and torch may split each product."""
 
     def __init__(self, threads: int, budget: int, device: torch.device) -> None:
-        """`threads` cores to use, 0 for all, and batches of `budget` positions."""
+        """Use `threads` cores (0: all) for batches of `budget` positions."""
         if threads < 0:
-            raise UserError(f"train.threads is the number of CPU threads, or 0 for torch's choice, not {threads}")
+            raise UserError(f"train.threads must be the number of CPU threads, or 0 for all cores, not {threads}")
         self._cores = threads or torch.get_num_threads()
-        wanted = min(self._cores, budget // LEAST) if device.type == "cpu" else 1
+        wanted = min(self._cores, budget // MIN_POSITIONS) if device.type == "cpu" else 1
         self.count = max(1, wanted)
         self._each = max(1, self._cores // self.count)
-        self._pool = ThreadPoolExecutor(self.count, "share", self._prepare) if self.count > 1 else None
+        self._pool = ThreadPoolExecutor(self.count, "gradient", self._prepare) if self.count > 1 else None
         torch.set_num_threads(self._each if self._pool else self._cores)
 
     def _prepare(self) -> None:
-        torch.set_num_threads(self._each)  # OpenMP keeps this number for each thread by itself
+        torch.set_num_threads(self._each)  # OpenMP keeps this number per thread
 
     @contextlib.contextmanager
-    def together(self) -> Iterator[None]:
-        """Inside, the caller's own thread has all cores for each product."""
+    def all_cores(self) -> Iterator[None]:
+        """Inside, the caller's thread uses all cores for each product."""
         torch.set_num_threads(self._cores)
         try:
             yield
         finally:
             torch.set_num_threads(self._each if self._pool else self._cores)
 
-    def map(self, work: Callable[[Job], Done], jobs: Iterable[Job]) -> Iterable[Done]:
-        """The results in the order of the jobs."""
+    def map(self, work: Callable[[Job], Result], jobs: Iterable[Job]) -> Iterable[Result]:
+        """Run the jobs, and return their results in the order of the jobs."""
         return self._pool.map(work, jobs) if self._pool else map(work, jobs)

@@ -32,13 +32,14 @@ from stacl.support.errors import UserError
 from stacl.support.files import write_atomically
 from stacl.support.progress import Progress, duration
 from stacl.training import optim
-from stacl.training.distributed import Nobody, World
-from stacl.training.log import Clock, Log, Position, Tally, Update
-from stacl.training.minimum_risk import Practice, Tries, scale
+from stacl.training.device import choose_device, choose_precision
+from stacl.training.distributed import NullWriter, World
+from stacl.training.log import Clock, Position, RunningMeans, TrainingLog, Update
+from stacl.training.minimum_risk import MinimumRisk, Samples, scale
 from stacl.training.prepare import Prepared
-from stacl.training.thread_pool import Shares
+from stacl.training.thread_pool import GradientThreads
 from stacl.training.validate import Figures, validate
-from stacl.training.warm_start import begin_with
+from stacl.training.warm_start import warm_start
 
 
 class Trainer:
@@ -49,10 +50,11 @@ class Trainer:
         self.world = world or World()  # this process alone
         self.settings = config.train
         self.policy = policy(config.policy)  # once: a file of one's own may be edited while the run goes on
-        self.practice = Practice(config, prepared, self.policy) if self.settings.samples else None
+        self.minimum_risk = MinimumRisk(config, prepared, self.policy) if self.settings.samples else None
         self.device = choose_device(self.settings.device, self.world.local)
         memory.keep_memory()
-        self.shares = Shares(self.settings.threads, self.settings.budget * max(1, self.settings.samples), self.device)
+        budget = self.settings.budget * max(1, self.settings.samples)
+        self.threads = GradientThreads(self.settings.threads, budget, self.device)
         torch.manual_seed(self.settings.seed)
         self.model: Model = self._build_model().to(self.device)
         self._parameters = [parameter for parameter in self.model.parameters() if parameter.requires_grad]
@@ -60,7 +62,7 @@ class Trainer:
         self.precision = choose_precision(self.settings.precision, self.device)
         self.scaler = torch.amp.GradScaler(self.device.type, enabled=self.precision is torch.float16)
         self.position = Position()
-        self.tally = Tally()
+        self.means = RunningMeans()
 
     def _build_model(self) -> Model:
         return build_model(self.config.model, self.prepared.source, self.prepared.target, self.config.text.shared)
@@ -71,13 +73,13 @@ class Trainer:
         if not saved:
             if start := self.config.model.start:
                 vocabularies = self.prepared.source, self.prepared.target
-                begin_with(self.model, self.config.model, pretrained.find(start), *vocabularies)
+                warm_start(self.model, self.config.model, pretrained.find(start), *vocabularies)
             return False
         progress = checkpoint.load_checkpoint(saved[-1], self.model, self.optimizer)
         try:
             if scaler := progress.pop("scaler"):  # none was needed before, if the precision is another now
                 self.scaler.load_state_dict(scaler)
-            self.tally = Tally(**progress.pop("tally"))
+            self.means = RunningMeans.load(progress.pop("tally"))
             self.position = Position(**progress)
         except (KeyError, TypeError) as error:
             raise UserError(f"{saved[-1]} was written by another version of stacl: {error}") from None
@@ -90,25 +92,25 @@ class Trainer:
         """Train until there is a reason to stop."""
         settings, here = self.settings, self.position
         first = self.world.first  # the process that writes
-        log = Log(self.folder.path, here.step) if first else Nobody()
-        bar = Progress("step", self._expected_steps(), here.step) if first else Nobody()
+        log = TrainingLog(self.folder.log, here.step) if first else NullWriter()
+        bar = Progress("step", self._expected_steps(), here.step) if first else NullWriter()
         clock = Clock(here)
         for warning in self._warnings():
             bar.say(warning)
         for batches in self._updates():
-            self.tally.add(self.update(batches))
+            self.means.add(self.update(batches))
             clock.count(batches)
-            bar.update(here.step, f"epoch {here.epoch}, {self.tally.said()}, {clock.speed(self.world.size)}")
+            bar.update(here.step, f"epoch {here.epoch}, {self.means}, {clock.speed(self.world.size)}")
             validated = here.step % settings.validate_every == 0 or self._reason_to_stop()
             if validated:
                 if first:
                     figures = self._validate()
                     log.write(self._entry(figures))
                     bar.say(summary(here, figures))
-                here.best, here.best_step, here.since_best = self.world.agree(
+                here.best, here.best_step, here.since_best = self.world.broadcast(
                     (here.best, here.best_step, here.since_best)
                 )
-                self.tally = Tally()
+                self.means = RunningMeans()
                 here.finished = self._reason_to_stop()
             if first and (validated or here.step % settings.save_every == 0):
                 clock.stop()
@@ -125,7 +127,7 @@ class Trainer:
         here = self.position
         where = {"step": here.step, "epoch": here.epoch, "rate": optim.rate_at(here.step, self.settings)}
         best = {"best": here.best_step == here.step, "seconds": round(here.seconds, 1)}
-        return where | self.tally.means() | dataclasses.asdict(figures) | best
+        return where | self.means.entry() | dataclasses.asdict(figures) | best
 
     def _expected_steps(self) -> int:
         """Updates if nothing stops the run early."""
@@ -147,7 +149,7 @@ class Trainer:
             yield "with train.samples the loss on references rises: choose by BLEU, train.select and train.bleu_lines"
 
     def save(self) -> None:
-        more = {"scaler": self.scaler.state_dict(), "tally": dataclasses.asdict(self.tally)}
+        more = {"scaler": self.scaler.state_dict(), "tally": self.means.save()}
         progress = dataclasses.asdict(self.position) | more
         checkpoint.save_checkpoint(self.folder.checkpoints, self.model, self.optimizer, progress)
 
@@ -172,8 +174,8 @@ class Trainer:
 
     def batches(self, data: Encoded, numbers: np.ndarray) -> list[Batch]:
         """This process's part of these sentences, in as many shares as it has threads."""
-        own = self.world.share(numbers)
-        shares = [own[first :: self.shares.count].tolist() for first in range(self.shares.count)]
+        own = self.world.shard(numbers)
+        shares = [own[first :: self.threads.count].tolist() for first in range(self.threads.count)]
         ends = self.prepared.source.ends_word, self.prepared.target.ends_word
         return [
             collate([data[number] for number in share], *ends, self.policy.unit).to(self.device)
@@ -184,50 +186,53 @@ class Trainer:
     def update(self, batches: list[Batch]) -> Update:
         """One step over some batches."""
         step = self.position.step
-        positions = int(self.world.add_up(sum(int(batch.real.sum()) for batch in batches))[0])
+        positions = int(self.world.sum(sum(int(batch.real.sum()) for batch in batches))[0])
         seeds = [self.world.seed(f"{self.settings.seed} {step} {number}") for number in range(len(batches))]
-        tries = self._tries(batches, seeds)
-        made = [one for one in tries if one]
-        sentences, nearness, spread = self.world.add_up(
-            sum(one.sentences for one in made), sum(one.nearness for one in made), sum(one.spread for one in made)
+        samples = self._sample(batches, seeds)
+        drawn = [one for one in samples if one]
+        sentences, reward, variance = self.world.sum(
+            sum(one.sentences for one in drawn), sum(one.reward for one in drawn), sum(one.variance for one in drawn)
         )
-        weight = scale(spread, int(sentences)) if sentences else 0.0
+        weight = scale(variance, int(sentences)) if sentences else 0.0
         self.model.train()
-        jobs = ((*job, weight, positions) for job in zip(batches, tries, seeds, strict=True))
-        surprise = 0.0
-        for found, gradients in self.shares.map(self._gradients, jobs):
-            surprise += found
+        jobs = ((*job, weight, positions) for job in zip(batches, samples, seeds, strict=True))
+        nll = 0.0
+        for found, gradients in self.threads.map(self._gradients, jobs):
+            nll += found
             for parameter, gradient in zip(self._parameters, gradients, strict=True):
                 parameter.grad = gradient if parameter.grad is None else parameter.grad.add_(gradient)
-        surprise = self.world.add_up(surprise)[0]
-        if not math.isfinite(surprise):
+        nll = self.world.sum(nll)[0]
+        if not math.isfinite(nll):
             raise UserError(f"the loss is not finite at step {step}; lower train.rate or raise train.warmup")
-        self.world.add_up_gradients(self.model)
+        self.world.sum_gradients(self.model)
         rate = optim.rate_at(step, self.settings)
-        with self.shares.together():
+        with self.threads.all_cores():
             norm = optim.step(self.optimizer, self.model, rate, self.settings.clip, self.scaler)
-        return Update(surprise, positions, norm, nearness, int(sentences))
+        return Update(nll, positions, norm, reward, int(sentences))
 
-    def _tries(self, batches: list[Batch], seeds: list[str]) -> list[Tries] | list[None]:
-        """What the model says of each batch by itself, if it learns from that too."""
-        if (practice := self.practice) is None:
+    def _sample(self, batches: list[Batch], seeds: list[str]) -> list[Samples] | list[None]:
+        """The samples of each batch for minimum risk training, if it is on."""
+        if (minimum_risk := self.minimum_risk) is None:
             return [None] * len(batches)
-        self.model.eval()  # for all threads: whether dropout is on is a fact of the model that they share
-        return list(self.shares.map(lambda job: practice.tries(self.model, *job), zip(batches, seeds, strict=True)))
+        self.model.eval()  # for all threads: they share the model, and so whether dropout is on
+        return list(
+            self.threads.map(lambda job: minimum_risk.sample(self.model, *job), zip(batches, seeds, strict=True))
+        )
 
-    def _gradients(self, job: tuple[Batch, Tries | None, str, float, int]) -> tuple[float, tuple[Tensor, ...]]:
-        """Of one share: its surprise, and what it adds to the gradient of all `positions`."""
-        batch, tries, seed, weight, positions = job
+    def _gradients(self, job: tuple[Batch, Samples | None, str, float, int]) -> tuple[float, tuple[Tensor, ...]]:
+        """The negative log likelihood of one part of a batch, and its part of the gradient of all `positions`."""
+        batch, samples, seed, weight, positions = job
         rng = random.Random(seed)
         with seeded(rng.getrandbits(63)), self._autocast():
             loss = loss_of(self.model, batch, reading(self.policy, batch, rng), self.settings.smoothing)
-            minimised = loss.smoothed * (self.settings.references if tries else 1)
-            if tries and tries.learnt:
-                minimised = minimised + weight * loss_of(self.model, *tries.learnt[:2], 0.0, tries.learnt[2]).smoothed
+            minimised = loss.smoothed * (self.settings.references if samples else 1)
+            if samples and samples.selected:
+                own, g, weights = samples.selected
+                minimised = minimised + weight * loss_of(self.model, own, g, 0.0, weights).smoothed
         # Under a policy that never reads, the encoder has no part in the loss: its gradient is zero.
         scaled = self.scaler.scale(minimised / positions)
         gradients = torch.autograd.grad(scaled, self._parameters, allow_unused=True, materialize_grads=True)
-        return float(loss.surprise), gradients
+        return float(loss.nll), gradients
 
     def _autocast(self) -> contextlib.AbstractContextManager[Any]:
         if self.precision is torch.float32:
@@ -247,7 +252,7 @@ class Trainer:
         weights = checkpoint.average(map(checkpoint.load_tensors, kept))
         measured = self._build_model()
         measured.load_state_dict(weights)
-        with self.shares.together():
+        with self.threads.all_cores():
             figures = validate(measured.to(self.device).eval(), self.prepared, self.config, self.policy)
         score = -figures.loss if self._measure == "loss" else figures.bleu
         here.best_of = self._measure
@@ -283,24 +288,3 @@ def summary(here: Position, figures: Figures) -> str:
         f"step {here.step:,}, epoch {here.epoch}, {duration(here.seconds)}: "
         f"valid loss {figures.loss:.4f}, perplexity {perplexity:.2f}{bleu}{star}"
     )
-
-
-def choose_device(name: str, local: int = 0) -> torch.device:
-    """`local` is the number of this process on its machine: each takes a GPU of its own."""
-    if name == "auto":
-        return torch.device(f"cuda:{local}" if torch.cuda.is_available() else "cpu")
-    if name.startswith("cuda") and not torch.cuda.is_available():
-        raise UserError(f"train.device is {name}, but no GPU is to be had here; use cpu or auto")
-    device = torch.device(name)
-    if device.type == "cuda" and (device.index or 0) >= torch.cuda.device_count():
-        raise UserError(f"train.device is {name}, but there are {torch.cuda.device_count()} GPUs, counted from 0")
-    return device
-
-
-def choose_precision(name: str, device: torch.device) -> torch.dtype:
-    if name == "auto":
-        if device.type != "cuda":
-            return torch.float32
-        name = "bfloat16" if torch.cuda.is_bf16_supported() else "float16"
-    chosen: torch.dtype = getattr(torch, name)
-    return chosen

@@ -45,7 +45,7 @@ def validate(model: Model, prepared: Prepared, config: Config, chosen: Policy) -
             draws = [random.Random(f"{config.train.seed} {number}") for number in numbers.tolist()]
             drawn = map(chosen.draw, draws, batch.source_lengths.tolist())
             loss = loss_of(model, batch, scheduled(list(drawn), batch), 0.0)
-            surprise += float(loss.surprise)
+            surprise += float(loss.nll)
             positions += loss.positions
     lines = spread_out(prepared.valid_text, config.train.bleu_lines)
     if not lines:

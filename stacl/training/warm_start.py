@@ -28,7 +28,7 @@ from stacl.text.subwords import Subwords
 _OUTPUTS = ("out_proj", "feed.down")  # by which a layer adds to what passes through it
 
 
-def begin_with(model: Model, settings: ModelSettings, start: Path, source: Subwords, target: Subwords) -> None:
+def warm_start(model: Model, settings: ModelSettings, start: Path, source: Subwords, target: Subwords) -> None:
     """Put the weights of the model `start` into a model of these settings and vocabularies."""
     run = RunFolder(start)
     heads = run.manifest().architecture.heads

@@ -42,7 +42,7 @@ def test_another_vocabulary_is_noticed(tmp_path):
 def test_mistakes(copy_run, tmp_path):
     (tmp_path / "there").mkdir()
     for arguments, message in [
-        ((copy_run, tmp_path / "there"), "is there already"),
+        ((copy_run, tmp_path / "there"), "already exists"),
         ((tmp_path / "nowhere", tmp_path / "out"), "holds no trained weights"),
         ((pretrained.folder("de-en"), tmp_path / "out"), "holds no trained weights"),
     ]:

@@ -56,7 +56,7 @@ def files(tmp_path, source: str, target: str):
         ("train.device=tpu", "must be auto, cpu, cuda or cuda:N, not 'tpu'"),
         ("train.device=cpu:x", "must be auto, cpu, cuda or cuda:N, not 'cpu:x'"),
         ("train", "--set takes section.field=value"),
-        ("text.vocabulary=60000", "does not hold 60000 different pieces; set text.vocabulary to at most"),
+        ("text.vocabulary=60000", "too small for 60000 pieces; set text.vocabulary to at most"),
         ("text.vocabulary=100", "must be a whole number from 300"),
         ("data.max_words=1", "the corpus is empty"),
         ("train.seed=-1", "train.seed must be a whole number from 0"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import itertools
 from pathlib import Path
 
@@ -9,15 +10,16 @@ import pytest
 
 from stacl.corpora import _toy
 from stacl.corpora.base import ROOT_VARIABLE, Concatenation, Corpus, FolderCorpus, corpus
-from stacl.corpora.ding import Ding
 from stacl.corpora.files import Files
 from stacl.corpora.mixed_deen import MixedDeen
 from stacl.support import plugins
 from stacl.support.errors import UserError
 from stacl.text.languages import language
-from tests.samples import shared_data
+from tests.corpora.test_ding import ENTRIES
+from tests.samples import SAMPLE, corpora
 
 NAMES = plugins.names("corpora")
+FOLDERS = [name for name in NAMES if issubclass(plugins.find("corpora", name, Corpus), FolderCorpus)]
 
 
 @pytest.fixture(autouse=True)
@@ -91,22 +93,41 @@ def test_missing_files_are_told_at_once(name: str, tmp_path: Path) -> None:
         assert not any(state.fits for state in found.verify())
 
 
-@pytest.mark.parametrize(
-    "name", [name for name in NAMES if issubclass(plugins.find("corpora", name, Corpus), FolderCorpus)]
-)
+@pytest.mark.parametrize("name", FOLDERS)
 def test_without_a_root_the_ways_to_name_one_are_told(name: str) -> None:
     with pytest.raises(UserError, match=f"--root.*configuration.*{ROOT_VARIABLE}"):
         corpus(name).open(next(iter(corpus(name).splits)))
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_real_rows(name: str, tmp_path: Path) -> None:
+def test_rows(name: str, tmp_path: Path) -> None:
+    found = make(name, tmp_path)
+    if isinstance(found, FolderCorpus):
+        fill(found)
+    check_rows(found)
+
+
+@pytest.mark.corpora
+@pytest.mark.parametrize("name", [name for name in FOLDERS if name != "ding"])
+def test_rows_of_whole_corpora(name: str) -> None:
+    check_rows(make(name, corpora()))
+
+
+def fill(found: FolderCorpus) -> None:
+    """The files of a corpus: from the samples, or sample lines of the same language under another name."""
+    found.root.mkdir()
+    for path in found.files():
+        sample = SAMPLE / found.folder / path.name
+        if found.name == "ding":
+            path.write_text(ENTRIES, encoding="utf-8")
+        else:
+            pair = "zhen" if "zh" in found.languages else "deen"
+            usual = SAMPLE / f"{pair}-large" / f"train{path.suffix}"
+            path.write_bytes((sample if sample.exists() else usual).read_bytes())
+
+
+def check_rows(found: Corpus) -> None:
     """Each split opens, twice the same, every row with text on both sides and equally many references."""
-    kind = plugins.find("corpora", name, Corpus)
-    root = shared_data() if issubclass(kind, FolderCorpus) else tmp_path
-    found = make(name, root)
-    if isinstance(found, Ding) and not found.root.is_dir():
-        pytest.skip("the dictionary is not among the shared data; its own tests write one")
     for split, role in found.splits.items():
         rows = list(itertools.islice(found.open_references(split), 200))
         assert rows == list(itertools.islice(found.open_references(split), 200))
@@ -119,13 +140,42 @@ def test_real_rows(name: str, tmp_path: Path) -> None:
         assert "\n" not in "".join(source for source, _ in rows)
 
 
+def test_checksums_are_compared(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    found = corpus("three-am", root=tmp_path)
+    assert isinstance(found, FolderCorpus)
+    fill(found)
+    assert not any(state.fits for state in found.verify())  # samples, not the whole files
+    sums = {path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in found.files()}
+    monkeypatch.setattr(type(found), "checksums", sums)
+    assert all(state.fits for state in corpus("three-am", root=tmp_path).verify())
+
+
+@pytest.mark.corpora
 @pytest.mark.parametrize("name", ["multi30k", "three-am", "eval-deen", "eval-zhen", "ted-lc"])
-def test_real_files_have_their_checksums(name: str) -> None:
-    assert all(state.fits for state in corpus(name, root=shared_data()).verify())
+def test_whole_files_have_their_checksums(name: str) -> None:
+    assert all(state.fits for state in corpus(name, root=corpora()).verify())
 
 
-def test_the_sizes_of_real_corpora() -> None:
-    root = shared_data()
+def test_further_references(tmp_path: Path) -> None:
+    found = corpus("eval-zhen", root=tmp_path)
+    assert isinstance(found, FolderCorpus)
+    fill(found)
+    assert len(next(found.open_references("newstest2017"))[1]) == 3
+    assert len(next(corpus("eval-zhen", "en", "zh", tmp_path).open_references("newstest2017"))[1]) == 1
+
+
+def test_domains_of_the_sample() -> None:
+    def size(spec: str) -> int:
+        return sum(1 for _ in corpus(spec, root=SAMPLE).open("train"))
+
+    assert size("mixed-deen") == 600
+    assert size("mixed-deen:exclude=tatoeba") == 300
+    assert size("mixed-deen:domains=europarl") == 200
+
+
+@pytest.mark.corpora
+def test_the_sizes_of_whole_corpora() -> None:
+    root = corpora()
     sizes = {split: sum(1 for _ in corpus("multi30k", root=root).open(split)) for split in ("train", "val", "test2016")}
     assert sizes == {"train": 29_000, "val": 1_014, "test2016": 1_000}
     assert len(next(corpus("eval-zhen", root=root).open_references("newstest2017"))[1]) == 3

@@ -24,7 +24,8 @@ from stacl.models import transformer
 from stacl.models.masks import reading, visible_pieces
 from stacl.models.transformer import Transformer
 from stacl.policies.base import policy
-from stacl.runs.exported import FOLDER, MANIFEST, load_engine
+from stacl.runs.exported import MANIFEST, load_engine
+from stacl.runs.folder import EXPORTED
 from stacl.support.errors import UserError
 from stacl.text.subwords import BEGIN
 from tests.conftest import ROOT
@@ -206,10 +207,10 @@ def test_positions_are_those_of_the_model():
 def test_words_are_those_of_torch(tmp_path, name, reading, beam):
     """Whole lines and live sessions, greedy and with a beam."""
     translator = random_translator(name)
-    export_model(translator.engine.model, tmp_path / FOLDER, "float32")
+    export_model(translator.engine.model, tmp_path / EXPORTED, "float32")
     fast = Translator(
         translator.manifest,
-        load_engine(tmp_path / FOLDER)[0],
+        load_engine(tmp_path / EXPORTED)[0],
         translator.source_pieces,
         translator.target_pieces,
     )

@@ -11,12 +11,12 @@ from stacl.metrics import latency, measure
 from stacl.metrics.al import average_lagging
 from stacl.traces import logs
 from stacl.traces.trace import Trace
-from tests.metrics import golden
+from tests.samples import GOLDEN
 
 
 @pytest.fixture(scope="module")
 def folder() -> Path:
-    return golden.shared("golden")
+    return GOLDEN
 
 
 @pytest.fixture(scope="module")

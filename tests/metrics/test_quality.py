@@ -15,7 +15,7 @@ from stacl.metrics.comet import COMET
 from stacl.support.errors import UserError
 from stacl.traces.logs import read_lines
 from stacl.traces.trace import Trace
-from tests.metrics import golden
+from tests.samples import lines
 
 LINES = 400
 
@@ -28,16 +28,20 @@ def sacrebleu_command(hypothesis: Path, references: list[Path], metric: str, tok
 
 @pytest.fixture(scope="module")
 def corpus(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[Path]]:
-    """The three English references of newstest2017, and the second of them spoilt as a system's output."""
-    folder = golden.shared("data", "zhen-eval")
-    into = tmp_path_factory.mktemp("newstest2017")
+    """Real English in three wordings, and the last of them spoilt as a system's output."""
+    into = tmp_path_factory.mktemp("references")
+    text = lines("deen-large/train.en", LINES)
+    wordings = {
+        "as-it-is": text,
+        "shorter": [" ".join(line.split()[: max(1, len(line.split()) - 2)]) for line in text],
+        "lower-case": [line.lower().replace(" is ", " was ") for line in text],
+    }
     references = []
-    for ending in ("en", "refHT.en", "refPE.en"):
-        lines = read_lines(folder / f"newstest2017.{ending}")[:LINES]
-        references.append(into / ending)
-        references[-1].write_text("\n".join(lines) + "\n", encoding="utf-8")
+    for name, wording in wordings.items():
+        references.append(into / name)
+        references[-1].write_text("\n".join(wording) + "\n", encoding="utf-8")
     hypothesis = into / "hypothesis"
-    spoilt = [" ".join(line.split()[::-1] if n % 5 == 0 else line.split()[1:]) for n, line in enumerate(lines)]
+    spoilt = [" ".join(line.split()[::-1] if n % 5 == 0 else line.split()[1:]) for n, line in enumerate(wording)]
     hypothesis.write_text("\n".join(spoilt) + "\n", encoding="utf-8")
     return hypothesis, references
 

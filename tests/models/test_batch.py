@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -12,7 +13,7 @@ from stacl.models.batch import NEVER, Encoded, collate, epoch_batches
 from stacl.support.errors import UserError
 from stacl.text.subwords import BEGIN, END, PAD, Subwords
 from tests.helpers import ENDS_WORD, random_pieces
-from tests.samples import lines
+from tests.samples import CORPORA, SAMPLE, lines
 
 # Words of pieces that do not end one (4, 5, 7, 8 ...) and a piece that does (6, 9, 12 ...).
 LONG, SHORT = np.array([4, 6, 9, 5, 7, 12]), np.array([6])
@@ -107,12 +108,16 @@ def test_lengths_are_mixed_over_an_epoch():
     assert steps > 0.5 * np.std(means)
 
 
-def test_little_is_padding_on_captions():
-    german, english = (lines(f"deen-small/train.{code}", 29_000) for code in ("de", "en"))
-    assert len(german) == len(english) == 29_000
-    words = [[line.split() for line in side] for side in (german, english)]
-    pieces = Subwords.train(words[0][::5] + words[1][::5], 6000)
-    lengths = np.array([[len(pieces.encode(sentence)) for sentence in side] for side in words]).T
+@pytest.mark.parametrize(
+    ("folder", "root", "repeated", "vocabulary"),
+    [("deen-large", SAMPLE, 40, 1200), pytest.param("deen-small", CORPORA, 1, 6000, marks=pytest.mark.corpora)],
+)
+def test_little_is_padding(folder: str, root: Path, repeated: int, vocabulary: int) -> None:
+    """On the sample, many copies stand for a corpus: batches of a few hundred lines are all unlike in length."""
+    words = [[line.split() for line in lines(f"{folder}/train.{code}", root=root)] for code in ("de", "en")]
+    pieces = Subwords.train(words[0][::5] + words[1][::5], vocabulary)
+    once = np.array([[len(pieces.encode(sentence)) for sentence in side] for side in words]).T
+    lengths = np.tile(once, (repeated, 1))
     for budget in (1024, 4096, 16_384):
         batches = epoch_batches(lengths, budget, seed=1, epoch=0)
         taken = sum(len(batch) * int((lengths[batch] + 1).max(axis=0).sum()) for batch in batches)

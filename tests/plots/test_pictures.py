@@ -201,8 +201,7 @@ def test_chinese_without_a_font_is_said_once(
 
 def test_chinese_with_a_font(folder: Path, capfd: pytest.CaptureFixture[str]) -> None:
     base.prepare([])
-    if base.find_cjk_font() is None:
-        pytest.skip("no font with Chinese characters is installed (Debian: fonts-noto-cjk)")
+    assert base.find_cjk_font(), "no font with Chinese characters; `make test` installs Debian's fonts-noto-cjk"
     logs.write([Trace(2, (1, 2), source=("你", "好"), target=("hello", "!"))], "zh.jsonl", "trace")
     assert main(["plot", "example", "zh.jsonl", "--out", "zh.svg"]) == 0
     assert "font" not in capfd.readouterr().err

@@ -21,11 +21,10 @@ from stacl.models.transformer import Transformer
 from stacl.policies.base import policy
 from stacl.runs import checkpoint, pretrained
 from stacl.runs.dequantize import trained_tensors
-from stacl.runs.exported import FOLDER
-from stacl.runs.folder import RunFolder, build_model
+from stacl.runs.folder import EXPORTED, RunFolder, build_model
 from stacl.runs.manifest import Manifest
 from stacl.support.errors import UserError
-from stacl.training.warm_start import begin_with
+from stacl.training.warm_start import warm_start
 from tests.helpers import GERMAN, VOCABULARY, random_batch, random_translator
 
 pytest.importorskip("onnx")
@@ -47,7 +46,7 @@ def restless(encoder: str, shared: bool, **sizes: int) -> Transformer:
 @pytest.mark.parametrize(("precision", "steps"), [("float32", 0.0), ("int8", 0.5)])
 def test_what_was_exported_comes_back(tmp_path, precision, steps, encoder, shared):
     model = restless(encoder, shared)
-    export_model(model, tmp_path / FOLDER, precision)
+    export_model(model, tmp_path / EXPORTED, precision)
     found, expected = trained_tensors(RunFolder(tmp_path)), model.state_dict()
     assert found.keys() == expected.keys()
     for name, tensor in expected.items():
@@ -61,7 +60,7 @@ def test_what_was_exported_comes_back(tmp_path, precision, steps, encoder, share
 
 def test_trained_weights_go_before_exported_ones(tmp_path):
     model = restless("causal", True)
-    export_model(model, tmp_path / FOLDER)
+    export_model(model, tmp_path / EXPORTED)
     trained = {name: tensor + 1 for name, tensor in model.state_dict().items()}
     checkpoint.save_model(tmp_path / "model.safetensors", trained, {"step": 1})
     assert all(found.equal(trained[name]) for name, found in trained_tensors(RunFolder(tmp_path)).items())
@@ -71,7 +70,7 @@ def test_a_shipped_model_says_the_same_in_torch():
     folder = pretrained.find("photos-de-en")
     settings, (source, target) = config.load(folder / "config.toml"), RunFolder(folder).vocabularies()
     model = build_model(settings.model, source, target, settings.text.shared).eval()
-    begin_with(model, settings.model, folder, source, target)
+    warm_start(model, settings.model, folder, source, target)
     unpacked = Translator(Manifest.of(settings), TorchEngine(model), source, target)
     shipped = api.load("photos-de-en")
     same = [unpacked.translate(line, "wait-k:3") == shipped.translate(line, "wait-k:3") for line in GERMAN]
@@ -81,7 +80,7 @@ def test_a_shipped_model_says_the_same_in_torch():
 def test_what_cannot_be_unpacked(tmp_path, monkeypatch):
     with pytest.raises(UserError, match="no model"):
         trained_tensors(RunFolder(tmp_path))
-    export_model(restless("causal", True), tmp_path / FOLDER)
+    export_model(restless("causal", True), tmp_path / EXPORTED)
     real = builtins.__import__
 
     def without_onnx(name, *rest):
@@ -93,7 +92,7 @@ def test_what_cannot_be_unpacked(tmp_path, monkeypatch):
         patched.setattr(builtins, "__import__", without_onnx)
         with pytest.raises(UserError, match=r"needs stacl\[export\]"):
             trained_tensors(RunFolder(tmp_path))
-    weights = tmp_path / FOLDER / WEIGHTS
+    weights = tmp_path / EXPORTED / WEIGHTS
     weights.write_bytes(weights.read_bytes()[:-1])
     with pytest.raises(UserError, match="is damaged"):
         trained_tensors(RunFolder(tmp_path))
@@ -169,4 +168,4 @@ def begin(model, other, folder, pieces, heads: int = SIZE["heads"]) -> None:
     checkpoint.save_model(folder / "model.safetensors", other.state_dict(), {"step": 1})
     (folder / "vocabulary").mkdir(exist_ok=True)
     pieces.save(folder / "vocabulary" / "source.model")
-    begin_with(model, ModelSettings(heads=heads), folder, pieces, pieces)
+    warm_start(model, ModelSettings(heads=heads), folder, pieces, pieces)

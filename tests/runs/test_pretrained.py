@@ -13,9 +13,11 @@ import stacl
 from stacl.__main__ import main
 from stacl.corpora.base import corpus
 from stacl.decoding.options import Decoding
-from stacl.runs import exported, pretrained
-from tests.samples import lines as shared_lines
-from tests.samples import shared_data
+from stacl.engines.onnx import WEIGHTS, WRITE
+from stacl.runs import pretrained
+from stacl.runs.folder import EXPORTED
+from tests.samples import SAMPLE, corpora
+from tests.samples import lines as sample_lines
 
 MEGABYTES = 12  # at the most, each
 
@@ -73,13 +75,13 @@ def test_it_needs_no_torch():
     assert done.stdout.startswith("A man ")
 
 
-@pytest.mark.parametrize("name", [exported.WEIGHTS, exported.WRITE])
+@pytest.mark.parametrize("name", [WEIGHTS, WRITE])
 def test_a_damaged_file_is_noticed(tmp_path, name):
     copy = tmp_path / "copy"
     shutil.copytree(pretrained.folder("photos-de-en"), copy)
-    content = bytearray((copy / exported.FOLDER / name).read_bytes())
+    content = bytearray((copy / EXPORTED / name).read_bytes())
     content[len(content) // 2] ^= 1
-    (copy / exported.FOLDER / name).write_bytes(content)
+    (copy / EXPORTED / name).write_bytes(content)
     with pytest.raises(stacl.UserError, match="is damaged"):
         stacl.load(copy)
 
@@ -112,7 +114,7 @@ def test_a_live_session_says_what_a_batch_says(name, policy):
     """In int8 too, where the smallest difference in rounding can become another word."""
     translator = stacl.load(name)
     folder, side = {"de-en": ("deen-eval", "de"), "en-zh": ("zhen-eval", "en")}[name]
-    lines = shared_lines(f"{folder}/mixed-test.{side}", 60)
+    lines = sample_lines(f"{folder}/mixed-test.{side}", 60)
     batched = translator.translate_lines(lines, policy)
     for line, trace in zip(lines, batched, strict=True):
         session = translator.stream(policy)
@@ -122,13 +124,18 @@ def test_a_live_session_says_what_a_batch_says(name, policy):
         assert session.trace.target == trace.target
 
 
+WHOLE = [  # of Multi30k, which is for research only
+    ("photos-de-en", "multi30k/test2016", "wait-k:1", 28),
+    ("photos-de-en", "multi30k/test2016", "wait-k:3", 31),
+    ("photos-de-en", "multi30k/test2016", "full", 31),
+    ("photos-en-de", "multi30k/test2016", "full", 29),
+]
+
+
 @pytest.mark.parametrize(
     ("name", "part", "policy", "least"),
     [
-        ("photos-de-en", "multi30k/test2016", "wait-k:1", 28),
-        ("photos-de-en", "multi30k/test2016", "wait-k:3", 31),
-        ("photos-de-en", "multi30k/test2016", "full", 31),
-        ("photos-en-de", "multi30k/test2016", "full", 29),
+        *(pytest.param(*case, marks=pytest.mark.corpora) for case in WHOLE),
         ("photos-zh-en", "three-am/devtest", "wait-k:3", 10),
         ("photos-en-zh", "three-am/devtest", "wait-k:3", 15),
         ("de-en", "eval-deen/mixed-test", "wait-k:3", 19),
@@ -144,7 +151,8 @@ def test_it_translates_as_well_as_its_card_says(name, part, policy, least):
     translator = stacl.load(name)
     source, target = translator.source_language, translator.target_language
     spec, _, split = part.rpartition("/")
-    pairs = list(corpus(spec, source.code, target.code, shared_data()).open(split))[:100]
+    root = corpora() if spec == "multi30k" else SAMPLE
+    pairs = list(corpus(spec, source.code, target.code, root).open(split))[:100]
     said = [target.join(trace.target) for trace in translator.translate_lines([one for one, _ in pairs], policy)]
     tokenizer = "zh" if target.code == "zh" else "13a"
     found = sacrebleu.corpus_bleu(said, [[right for _, right in pairs]], tokenize=tokenizer).score

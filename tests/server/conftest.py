@@ -7,17 +7,16 @@ import contextlib
 import threading
 import time
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
-from stacl import config
 from stacl.api import load
 from stacl.engines.torch import TorchEngine
 from stacl.export.onnx import export_model
 from stacl.live.translator import Translator
-from stacl.runs.exported import FOLDER
+from stacl.runs.folder import EXPORTED
 from stacl.server.app import create_app
 from stacl.server.hub import Hub
 from stacl.server.limits import Limits
@@ -71,10 +70,9 @@ def model_folder(tmp_path_factory) -> Path:
     folder, model = tmp_path_factory.mktemp("models") / "nonsense", random_translator()
     (folder / "vocabulary").mkdir(parents=True)
     model.source_pieces.save(folder / "vocabulary" / "source.model")
-    data = replace(model.settings.data, corpora=["copy"])  # a config must say what a model learned from
-    config.save(replace(model.settings, data=data), folder / "config.toml")
+    model.manifest.save(folder / "manifest.json")
     assert isinstance(model.engine, TorchEngine)
-    export_model(model.engine.model, folder / FOLDER, "float32")
+    export_model(model.engine.model, folder / EXPORTED, "float32")
     return folder
 
 
@@ -93,6 +91,6 @@ def server(models) -> Iterator[Running]:
 
 @pytest.fixture(scope="module")
 def browser():
-    """A headless browser for tests marked `requires_browser`. While it is open, asyncio.run cannot be used."""
+    """A headless browser for the tests of the page. While it is open, asyncio.run cannot be used."""
     with open_browser() as found:
         yield found

@@ -180,15 +180,15 @@ def test_as_many_sessions_as_there_are_places(models):
 @pytest.mark.parametrize(
     ("start", "code", "message"),
     [
-        ({"model": "xx"}, "unknown-model", "no model is called 'xx'; known: de-en, zh-en"),
+        ({"model": "xx"}, "unknown-model", "unknown model 'xx'; known: de-en, zh-en"),
         ({"policies": ["wait-q:3"]}, "bad-policy", "did you mean wait-k?"),
         ({"policies": ["evil.py:g"]}, "bad-policy", "no policy is called 'evil.py'"),
         ({"policies": ["wait-k:" + "9" * 200]}, "bad-policy", "expected a policy such as wait-k:3"),
         ({"policies": ["wait-k:3,c=1,c=\ud800"]}, "bad-policy", "\\ud800"),
         ({"policies": []}, "bad-message", "a session has 1 to 8 policies, not 0"),
         ({"policies": ["full"] * 9}, "bad-message", "a session has 1 to 8 policies, not 9"),
-        ({"policies": "full"}, "bad-message", "policies must be a list of strings"),
-        ({"segment": "yes"}, "bad-message", "segment must be true or false, not 'yes'"),
+        ({"policies": "full"}, "bad-message", "policies: expected array"),
+        ({"segment": "yes"}, "bad-message", "segment: expected bool, got str"),
         ({"polices": ["full"]}, "bad-message", "'start' has no field 'polices'; did you mean policies?"),
     ],
 )
@@ -206,4 +206,4 @@ def test_the_first_message_is_a_greeting(server):
         assert client.ended() == (1008, "not-started")
     with Client(server.live) as client:
         client.send("start", number=False)
-        assert "this connection has its session" in client.until("error")["message"]
+        assert "this connection has a session already" in client.until("error")["message"]

@@ -12,7 +12,6 @@ import httpx
 from stacl.decoding.options import Decoding
 from stacl.server import endpoints, protocol, security
 from stacl.server.limits import Limits
-from tests.browser import requires_browser
 from tests.conftest import ROOT
 from tests.helpers import GERMAN
 from tests.server.client import Client
@@ -45,7 +44,6 @@ def test_the_python_client(server):
         assert done.stdout == (said(server, text) if text else "")
 
 
-@requires_browser
 def test_the_javascript_client(server, browser):
     code = block("js")
     assert len(code.splitlines()) == 16

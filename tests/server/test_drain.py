@@ -59,7 +59,7 @@ def test_the_end_of_the_server_does_not_wait_for_alignments(models, never_aligne
             client.answer()
         running.server.should_exit = True
         assert client.ended() == (1001, "shutdown")  # long before drain_seconds: nobody here is so patient
-        assert "what was due has been said" in client.errors[-1]["message"]
+        assert "all pending output was sent" in client.errors[-1]["message"]
         assert without_alignments(client.events) == {(track, segment) for track in range(2) for segment in range(4)}
 
 

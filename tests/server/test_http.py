@@ -13,8 +13,10 @@ import pytest
 
 import stacl
 from stacl.decoding.options import Decoding
+from stacl.server.endpoints import TranslateRequest
 from stacl.server.metrics import Metrics
-from stacl.server.pages import FOLDER, load_pages
+from stacl.server.pages import FOLDER, load_files
+from stacl.server.protocol import Refusal
 from tests.helpers import GERMAN
 from tests.server.client import Client, alone
 from tests.server.conftest import serving
@@ -47,7 +49,7 @@ def test_translate(http, server, beam, ahead, segment):
     text = f"{GERMAN[0]} {GERMAN[1]}\n\n{GERMAN[2]}\n"
     asked = {"text": text, "policy": "wait-k:3", "beam": beam, "ahead": ahead, "segment": segment, "model": "de-en"}
     found = http.post("/translate", json=asked).json()
-    assert found.keys() == {"model", "policy", "translation", "segments"}
+    assert found.keys() == {"model", "policy", "beam", "translation", "segments"}
     assert (found["model"], found["policy"]) == ("de-en", "wait-k:3")
     session = server.models["de-en"].stream("wait-k:3", segment=segment, decoding=Decoding(beam=beam, ahead=ahead))
     lines = [" ".join(word.text for word in session.feed(f"{line}\n")) for line in text.split("\n")]
@@ -61,11 +63,13 @@ def test_translate(http, server, beam, ahead, segment):
 
 def test_translate_takes_defaults(http, server):
     found = http.post("/translate", json={"text": GERMAN[0]}).json()
-    assert (found["model"], found["policy"]) == ("de-en", "wait-k:2")
-    assert found["translation"].split() == [text for text, _, _ in alone(server.models["de-en"], None, GERMAN[0])[0]]
+    assert (found["model"], found["policy"]) == ("de-en", "full")
+    assert found["beam"] == 5
+    assert found["translation"] == server.models["de-en"].translate(GERMAN[0])
     assert http.post("/translate", json={"text": ""}).json() == {
         "model": "de-en",
-        "policy": "wait-k:2",
+        "policy": "full",
+        "beam": 5,
         "translation": "",
         "segments": [],
     }
@@ -74,23 +78,22 @@ def test_translate_takes_defaults(http, server):
 @pytest.mark.parametrize(
     ("body", "status", "code", "message"),
     [
-        (b"{", 400, "bad-request", "this is no JSON"),
+        (b"{", 400, "bad-request", "not valid JSON"),
         (b"[1]", 400, "bad-request", "not a list"),
-        (b"[" * 50_000, 400, "bad-request", "this is no JSON"),
-        (b"{}", 400, "bad-request", "text must be text, not None"),
-        (b'{"text": 5}', 400, "bad-request", "text must be text, not 5"),
+        (b"[" * 50_000, 400, "bad-request", "not valid JSON"),
+        (b"{}", 400, "bad-request", "missing required field text"),
+        (b'{"text": 5}', 400, "bad-request", "text: expected str, got int"),
         (b'{"text": "a", "polcy": "full"}', 400, "bad-request", "no field 'polcy'; did you mean policy?"),
         (b'{"text": "a", "policy": "wait-q"}', 400, "bad-policy", "did you mean wait-k?"),
         (b'{"text": "a", "policy": "/etc/passwd.py:g"}', 400, "bad-policy", "no policy is called"),
         (b'{"text": "a", "policy": "wait-k:1,c=1.e-999999999"}', 400, "bad-policy", "c must be a number"),
         (b'{"text": "a", "policy": "wait-k:3,c=1,c=\\ud800"}', 400, "bad-policy", "\\ud800"),
         (b'{"text": "a", "\\ud800": 1}', 400, "bad-request", "\\ud800"),
-        (b'{"text": "a", "beam": 99}', 400, "bad-request", "beam goes from 1 to 8, not 99"),
-        (b'{"text": "a", "beam": 2, "ahead": 99}', 400, "bad-request", "ahead goes from 0 to 8, not 99"),
-        (b'{"text": "a", "ahead": 2}', 400, "bad-request", "to look ahead takes a beam of 2 or more"),
-        (b'{"text": "a", "beam": true}', 400, "bad-request", "beam must be a whole number"),
-        (b'{"text": "a", "segment": 1}', 400, "bad-request", "segment must be true or false"),
-        (b'{"text": "a", "model": "xx-en"}', 404, "unknown-model", "no model is called 'xx-en'"),
+        (b'{"text": "a", "beam": 99}', 400, "bad-request", "beam: expected int <= 8"),
+        (b'{"text": "a", "beam": 2, "ahead": 99}', 400, "bad-request", "ahead: expected int <= 8"),
+        (b'{"text": "a", "beam": true}', 400, "bad-request", "beam: expected int"),
+        (b'{"text": "a", "segment": 1}', 400, "bad-request", "segment: expected bool"),
+        (b'{"text": "a", "model": "xx-en"}', 404, "unknown-model", "unknown model 'xx-en'"),
         (b'{"text": "' + b"a" * 110_000 + b'"}', 413, "too-large", "at most 102400 bytes"),
         (
             b'{"text": "' + b"a " * 800 + b'", "beam": 8, "ahead": 8}',
@@ -150,7 +153,7 @@ def test_a_text_that_takes_too_long_is_given_up(models):
     with serving(models, request_seconds=0.3) as running:
         answer = httpx.post(f"{running.url}/translate", json={"text": "\n".join(GERMAN * 250)}, timeout=60)
         assert (answer.status_code, answer.json()["code"]) == (503, "too-long")
-        assert answer.json()["message"] == "the text was not translated within 0.3 seconds; send parts"
+        assert answer.json()["message"] == "the text was not translated within 0.3 seconds; send it in parts"
         deadline = time.monotonic() + 20
         while running.hub.requests or running.hub.texts.busy:
             assert time.monotonic() < deadline, "what was given up is still worked at"
@@ -178,17 +181,19 @@ def test_metrics(models):
             client.drop()
             client.resume()
         text = httpx.get(f"{running.url}/metrics").text
-    values = dict(line.rsplit(" ", 1) for line in text.splitlines() if not line.startswith("#"))
-    assert values["stacl_sessions_opened_total"] == "2"
-    assert values["stacl_sessions_resumed_total"] == "1"
-    assert values['stacl_refused_total{reason="bad-message"}'] == "1"
-    assert values['stacl_words_in_total{model="de-en"}'] == str(len(GERMAN[0].split()))
+    lines = [line.rsplit(" ", 1) for line in text.splitlines() if not line.startswith("#")]
+    values = {name: float(value) for name, value in lines}
+    assert not [name for name in values if "_created" in name]
+    assert values["stacl_sessions_opened_total"] == 2
+    assert values["stacl_sessions_resumed_total"] == 1
+    assert values['stacl_refused_total{reason="bad-message"}'] == 1
+    assert values['stacl_words_in_total{model="de-en"}'] == len(GERMAN[0].split())
     said = len(alone(models["de-en"], None, GERMAN[0])[0])
-    assert values['stacl_words_out_total{model="de-en"}'] == str(said)
-    assert values["stacl_word_delay_seconds_count"] == str(said)
-    assert values['stacl_word_delay_seconds_bucket{le="+Inf"}'] == str(said)
-    assert float(values["stacl_word_delay_seconds_sum"]) > 0
-    assert int(values["process_resident_memory_bytes"]) > 10_000_000
+    assert values['stacl_words_out_total{model="de-en"}'] == said
+    assert values["stacl_word_delay_seconds_count"] == said
+    assert values['stacl_word_delay_seconds_bucket{le="+Inf"}'] == said
+    assert values["stacl_word_delay_seconds_sum"] > 0
+    assert values["process_resident_memory_bytes"] > 10_000_000
     assert {"stacl_sessions_open", "stacl_connections_open", "stacl_queue_length"} <= values.keys()
     named = re.findall(r"# TYPE (\S+) (\w+)", text)
     for name, kind in named:
@@ -196,15 +201,22 @@ def test_metrics(models):
         assert f"# HELP {name} " in text
 
 
+def test_the_default_beam_gets_narrower_with_the_length_of_the_text():
+    for size, beam in ((1, 5), (20_480, 5), (20_481, 4), (51_200, 2), (102_400, 1)):
+        assert TranslateRequest("a" * size).decoding(102_400).beam == beam
+    with pytest.raises(Refusal):
+        TranslateRequest("a" * 20_481, beam=5).decoding(102_400)
+
+
 def test_labels_are_escaped():
-    metrics = Metrics()
+    metrics = Metrics(dict.fromkeys(("sessions_open", "connections_open", "queue_length"), lambda: 0.0))
     metrics.add("words_in", model='a"b\\c\nd')
-    text = metrics.text(sessions_open=0, connections_open=0, queue_length=0)
+    text = metrics.text()
     assert 'stacl_words_in_total{model="a\\"b\\\\c\\nd"} 1' in text
 
 
 def test_the_page_and_its_files(http):
-    pages = {path: page for path, page in load_pages().items() if path != "/"}
+    pages = {path: page for path, page in load_files().items() if path != "/"}
     assert {f"/{path.relative_to(FOLDER).as_posix()}" for path in FOLDER.rglob("*") if path.is_file()} == pages.keys()
     kinds = {".js": "text/javascript", ".html": "text/html", ".css": "text/css", ".svg": "image/svg+xml"}
     for path, page in pages.items():
@@ -226,16 +238,16 @@ def test_nothing_else_of_the_disk(server, path):
 
 def test_an_upgrade_is_seen_at_once(tmp_path, http):
     """A browser asks each time, and gets nothing anew only as long as the content is the same."""
-    path = next(iter(load_pages()))
+    path = next(iter(load_files()))
     first = http.get(path)
     assert first.headers["Cache-Control"] == "no-cache"
     again = http.get(path, headers={"If-None-Match": first.headers["ETag"]})
     assert (again.status_code, again.content) == (304, b"")
     assert http.get(path, headers={"If-None-Match": '"old"'}).status_code == 200
     (tmp_path / "index.html").write_text("one")
-    before = load_pages(tmp_path)["/"].tag
+    before = load_files(tmp_path)["/"].tag
     (tmp_path / "index.html").write_text("two")
-    assert load_pages(tmp_path)["/"].tag != before
+    assert load_files(tmp_path)["/"].tag != before
 
 
 def test_answers_are_ascii_safe_json(http):

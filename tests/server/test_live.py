@@ -44,7 +44,7 @@ def test_the_shape_of_a_conversation(server):
         assert segment["latency"]["AL"] > 0
         assert "alignment" not in segment
         client.finish()
-        assert client.ended() == (1000, "everything was said")
+        assert client.ended() == (1000, "the translation is complete")
         assert not client.errors
 
 

@@ -18,12 +18,12 @@ from tests.server.conftest import serving
 def test_room_is_small_at_first_and_grows_in_steps_of_sixteen(models):
     engine = models["de-en"].engine
     state = engine.start()
-    assert (state.buffers.source_room, state.buffers.target_room) == (16, 16)
+    assert (state.cache.source_room, state.cache.target_room) == (16, 16)
     rooms = set()
     for count in range(1, 101):
         state = engine.read(state, np.array([[4]]))
-        rooms.add(state.buffers.source_room)
-        assert count <= state.buffers.source_room < 2 * count + 16
+        rooms.add(state.cache.source_room)
+        assert count <= state.cache.source_room < 2 * count + 16
     assert sorted(rooms) == [16, 32, 64, 112]
 
 
@@ -39,8 +39,8 @@ def test_logits_are_the_same_in_any_room(models, monkeypatch):
 
     growing = logits()
     start = engine.start()
-    monkeypatch.setattr(engine, "start", lambda: start._replace(buffers=start.buffers.copied(0, 0, 96, 96)))
-    assert engine.start().buffers.source_room == 144
+    monkeypatch.setattr(engine, "start", lambda: start._replace(cache=start.cache.copied(0, 0, 96, 96)))
+    assert engine.start().cache.source_room == 144
     assert np.array_equal(logits(), growing)
 
 
@@ -53,22 +53,23 @@ def test_room_is_a_multiple_of_sixteen(needed):
 
 def test_memory_is_given_back_after_sessions_have_gone(models, monkeypatch):
     given: list[float] = []
-    monkeypatch.setattr(memory, "give_back", lambda: given.append(time.monotonic()))
-    monkeypatch.setattr(hub, "_LOOK_ROUND", 0.02)
-    monkeypatch.setattr(hub, "_TIDY_AFTER", 0.5)
+    monkeypatch.setattr(hub, "_CHECK_INTERVAL", 0.02)
+    monkeypatch.setattr(hub, "_TRIM_INTERVAL", 0.5)
     with serving(models, resume_seconds=0.05) as running:
+        # The hub's own times: the thread that trims may start late on a busy machine.
+        monkeypatch.setattr(memory, "trim", lambda: given.append(running.hub._trimmed))
         for _ in range(4):
             with Client(running.live) as client:
                 assert client.finish()
             while running.hub.sessions:
                 time.sleep(0.01)
         deadline = time.monotonic() + 20
-        while running.hub._untidy:
+        while running.hub._trim_due:
             assert time.monotonic() < deadline, "nothing was given back"
             time.sleep(0.01)
     assert given
-    assert all(later - earlier > 0.4 for earlier, later in itertools.pairwise(given)), "too often"
+    assert all(later - earlier >= 0.5 for earlier, later in itertools.pairwise(given)), "too often"
 
 
 def test_giving_back_is_possible_or_harmless():
-    memory.give_back()
+    memory.trim()

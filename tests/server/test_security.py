@@ -189,7 +189,7 @@ def test_an_error_inside_is_told_without_its_words(models, monkeypatch, caplog):
         monkeypatch.setattr(running.hub.metrics, "text", fail)
         answer = httpx.get(f"{running.url}/metrics")
         assert answer.status_code == 500
-        assert answer.json() == {"code": "internal", "message": "the server has failed here"}
+        assert answer.json() == {"code": "internal", "message": "the server failed; see its log"}
         monkeypatch.setattr("stacl.server.tracks.Tracks._hear", fail)
         with Client(running.live) as client:
             client.text("Geheimnis ")

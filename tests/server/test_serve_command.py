@@ -86,7 +86,7 @@ def test_what_is_due_is_said_before_the_end(model_folder, models):
         assert client.ended() == (1001, "shutdown")
         assert client.errors[-1]["code"] == "shutdown"
         assert client.errors[-1]["fatal"]
-        assert "what was due has been said" in client.errors[-1]["message"]
+        assert "all pending output was sent" in client.errors[-1]["message"]
         assert [event["text"] for event in client.events if event["type"] == "heard"] == text.split()
         live = models["de-en"].stream("wait-k:1", segment=True)
         expected = live.feed(text) + live.end()
@@ -104,7 +104,7 @@ def test_an_end_does_not_wait_for_ever(model_folder):
         began = time.monotonic()
         running.process.send_signal(signal.SIGTERM)
         assert client.ended()[0] == 1001
-        assert "not all that was taken has been translated" in client.errors[-1]["message"]
+        assert "not all accepted text was translated" in client.errors[-1]["message"]
         assert running.process.wait(20) == 0
         assert time.monotonic() - began < 15
 
@@ -245,14 +245,14 @@ def test_a_server_for_others_makes_up_a_token_where_none_is_given(arguments, env
         (["x", "--token", "schlüssel"], "must be letters, digits and signs of ASCII without spaces"),
         (["x", "--token", "two words"], "must be letters, digits and signs of ASCII without spaces"),
         (["x", "--workers", "0"], "--workers goes from 1 to 64, not 0"),
-        (["x", "--limit", "session=5"], "no limit is called 'session'; did you mean sessions?"),
+        (["x", "--limit", "session=5"], "unknown limit 'session'; did you mean sessions?"),
         (["x", "--limit", "sessions=many"], "--limit sessions=N needs a whole number above 0, not 'many'"),
         (["x", "--limit", "idle_seconds=inf"], "--limit idle_seconds=N needs a number above 0, not 'inf'"),
         (["x", "--allow-origin", "example.org"], "--allow-origin needs a scheme and a host"),
         (["x", "--allow-origin", "http://["], "--allow-origin needs a scheme and a host"),
         (["x", "--allow-origin", "http://x:65536"], "--allow-origin needs a scheme and a host"),
-        (["x", "--allow-origin", "http://[:::]"], "--allow-origin 'http://[:::]' names no host"),
-        (["x", "--allow-origin", "https://-ü-.example"], "--allow-origin 'https://-ü-.example' names no host"),
+        (["x", "--allow-origin", "http://[:::]"], "--allow-origin 'http://[:::]' has an invalid host"),
+        (["x", "--allow-origin", "https://-ü-.example"], "--allow-origin 'https://-ü-.example' has an invalid host"),
         (["x", "--host", "no.such.host.invalid"], "cannot listen on no.such.host.invalid:0"),
         (["x", "--port", "99999"], "--port goes from 0 to 65535, not 99999"),
         (["x", "--host", "a" * 80], "--host needs a name or an address"),
@@ -271,7 +271,7 @@ def test_a_port_in_use_is_one_line(capsys):
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
         assert main(["serve", "x", "--port", str(port)]) == 2
-    expected = f"stacl serve: port {port} of 127.0.0.1 is in use; take another with --port, or 0 for any\n"
+    expected = f"stacl serve: port {port} of 127.0.0.1 is in use; choose another with --port, or 0 for any free one\n"
     assert capsys.readouterr().err == expected
 
 

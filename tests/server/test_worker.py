@@ -12,6 +12,7 @@ from concurrent.futures import ThreadPoolExecutor
 import httpx
 import pytest
 
+from stacl.decoding.options import Decoding
 from stacl.live.align import alignment
 from stacl.policies.base import policy
 from stacl.server import aligner, worker
@@ -121,7 +122,7 @@ def test_an_end_does_not_wait_for_a_turn_that_takes_too_long(monkeypatch):
 
 
 def test_who_is_behind_others_gives_way(scheduler, monkeypatch):
-    monkeypatch.setattr(worker, "_PATIENCE", 1000.0)
+    monkeypatch.setattr(worker, "_LONGEST_DELAY", 1000.0)
     behind, job, first = Scheduler(1, "behind", behind=(scheduler,)), Held(), Held()
     scheduler.wake(first)
     first.begun.wait()
@@ -242,7 +243,7 @@ def test_a_short_text_passes_one_long_sentence(models, monkeypatch):
 
     def job(name: str, text: str) -> Translation:
         full = policy("full").settled()
-        made = Translation(translator, full, text, beam=8, ahead=0, segment=False, longest=400)
+        made = Translation(translator, full, text, decoding=Decoding(beam=8), segment=False, longest=400)
         turn = made.turn
         monkeypatch.setattr(made, "turn", lambda until: turns.append(name) or turn(until))
         return made

@@ -8,6 +8,7 @@ import subprocess
 import sys
 import unicodedata
 from itertools import pairwise
+from pathlib import Path
 
 import pytest
 import sacrebleu
@@ -19,7 +20,7 @@ from stacl.text import splitters
 from stacl.text.characters import clean
 from stacl.text.languages import language
 from stacl.text.splitters import LONGEST_WORD
-from tests.samples import lines
+from tests.samples import CORPORA, SAMPLE, lines
 
 TEXTS = [
     "Der Bundestag tagt am 3. Oktober, z. B. über Wärmepumpen – heute schon?",
@@ -217,12 +218,13 @@ def test_other_languages_need_no_segmenter(monkeypatch: pytest.MonkeyPatch) -> N
     assert language("de").split("ohne Segmentierer") == ["ohne", "Segmentierer"]
 
 
-def test_real_chinese_is_close_to_the_whole_cut() -> None:
+@pytest.mark.parametrize("root", [SAMPLE, pytest.param(CORPORA, marks=pytest.mark.corpora)], ids=["sample", "corpora"])
+def test_real_chinese_is_close_to_the_whole_cut(root: Path) -> None:
     """The figures of the module's docstring, on a smaller sample, with room."""
     import rjieba
 
     differing, looked_ahead, words = 0, 0, 0
-    sample = lines("zhen-large/train.zh", 2000, step=100)
+    sample = lines("zhen-large/train.zh", 2000, step=1 if root == SAMPLE else 100, root=root)
     for line in sample:
         runs = [match[0] for match in splitters._RUNS.finditer(clean(line)) if match["han"]]
         differing += any(language("zh").split(run) != rjieba.cut(run, False) for run in runs)
@@ -239,7 +241,7 @@ def test_real_chinese_is_close_to_the_whole_cut() -> None:
 
 @pytest.mark.parametrize(
     ("code", "name"),
-    [("de", "deen-small/val.de"), ("en", "deen-eval/newstest2013.en"), ("zh", "zhen-small/val.zh")],
+    [("de", "deen-eval/mixed-test.de"), ("en", "deen-eval/mixed-test.en"), ("zh", "zhen-small/devtest.zh")],
 )
 def test_real_lines_letter_by_letter(code: str, name: str) -> None:
     for line in lines(name, 200):

@@ -58,7 +58,7 @@ def test_any_bytes_at_all(data: bytes, ends: list[int]) -> None:
 
 @pytest.mark.parametrize(
     ("code", "name"),
-    [("de", "deen-small/val.de"), ("en", "deen-small/val.en"), ("zh", "zhen-eval/newstest2017.zh")],
+    [("de", "deen-eval/mixed-test.de"), ("en", "deen-eval/mixed-test.en"), ("zh", "zhen-eval/mixed-test.zh")],
 )
 def test_real_text_byte_by_byte(code: str, name: str) -> None:
     text = "\n".join(lines(name, 60))

@@ -202,7 +202,7 @@ def end(*processes: subprocess.Popen[str]) -> None:
 def test_shares_cover_every_batch_once(size):
     lengths = np.random.default_rng(0).integers(1, 30, (500, 2)).astype(np.uint16)
     for batch in epoch_batches(lengths, 300, 1, 0):
-        shares = [World(rank, size).share(batch) for rank in range(size)]
+        shares = [World(rank, size).shard(batch) for rank in range(size)]
         assert sorted(np.concatenate(shares).tolist()) == sorted(batch.tolist())
         assert max(map(len, shares)) - min(map(len, shares)) <= 1
 
@@ -212,10 +212,10 @@ def test_a_process_that_is_alone_adds_nothing():
     model(torch.ones(1, 2)).sum().backward()
     before = model.weight.grad.clone()
     alone = World()
-    alone.add_up_gradients(model)
+    alone.sum_gradients(model)
     assert torch.equal(model.weight.grad, before)
-    assert alone.add_up(1.5, 2) == [1.5, 2]
-    assert alone.agree("same") == "same"
+    assert alone.sum(1.5, 2) == [1.5, 2]
+    assert alone.broadcast("same") == "same"
     assert alone.first_then_all(lambda: 3) == 3
 
 

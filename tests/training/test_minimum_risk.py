@@ -21,7 +21,7 @@ from stacl.runs.checkpoint import load_tensors
 from stacl.runs.folder import RunFolder, build_model
 from stacl.support.errors import UserError
 from stacl.training import minimum_risk
-from stacl.training.minimum_risk import Practice
+from stacl.training.minimum_risk import MinimumRisk
 from stacl.training.prepare import Prepared, prepare
 from stacl.training.trainer import Trainer
 from tests.conftest import QUICK, changes, stacl
@@ -58,24 +58,24 @@ def test_a_batch_gives_back_its_pairs(trainer):
 
 def tries_of(trainer: Trainer, seed: str, **changes):
     """The same practice, with other temperature or policy."""
-    own = copy.copy(trainer.practice)
+    own = copy.copy(trainer.minimum_risk)
     for name, value in changes.items():
         setattr(own, name, value)
-    return own.tries(trainer.model.eval(), some_batch(trainer.prepared), seed)
+    return own.sample(trainer.model.eval(), some_batch(trainer.prepared), seed)
 
 
 def test_the_same_seed_tries_the_same(trainer):
     one, again, other = (tries_of(trainer, seed) for seed in ("1", "1", "2"))
-    assert one.nearness == again.nearness != other.nearness
-    for found, expected in zip(one.learnt[1:], again.learnt[1:], strict=True):
+    assert one.reward == again.reward != other.reward
+    for found, expected in zip(one.selected[1:], again.selected[1:], strict=True):
         assert found.equal(expected)
-    assert one.learnt[0].target_out.equal(again.learnt[0].target_out)
+    assert one.selected[0].target_out.equal(again.selected[0].target_out)
 
 
 def test_siblings_are_of_one_sentence_and_not_alike(trainer):
     sources = {tuple(source): set() for source, _ in some_batch(trainer.prepared).pairs()}
     tries = tries_of(trainer, "1")
-    for source, said in tries.learnt[0].pairs():
+    for source, said in tries.selected[0].pairs():
         sources[tuple(source)].add(tuple(said))
     assert tries.sentences == len(sources) == 5
     assert all(len(said) <= SAMPLES for said in sources.values())
@@ -89,7 +89,7 @@ def test_what_was_tried_is_learnt_with_what_was_heard(trainer, chosen, monkeypat
     monkeypatch.setattr(minimum_risk, "decode", lambda *asked: found.extend(decode(*asked)) or found)
     tries = tries_of(trainer, "3", policy=policy(chosen))
     heard = {tuple(hypothesis.pieces): hypothesis.reads for hypothesis in found}
-    batch, g, _ = tries.learnt
+    batch, g, _ = tries.selected
     assert batch.size
     for row, (_, said) in enumerate(batch.pairs()):
         assert g[row, : len(said)].tolist() == heard[tuple(said.tolist())]
@@ -106,7 +106,7 @@ def test_drawn_as_sharply_as_can_be_it_is_what_the_model_would_say(trainer, toy_
     found = []
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(minimum_risk, "decode", lambda *asked: found.extend(decode(*asked)) or found)
-        Practice(settings, prepared, policy(settings.policy)).tries(built, some_batch(prepared), "5")
+        MinimumRisk(settings, prepared, policy(settings.policy)).sample(built, some_batch(prepared), "5")
     ends = prepared.source.ends_word
     sources = Sources.of([source for source, _ in some_batch(prepared).pairs()], ends, "word")
     expected = decode(TorchEngine(built), sources, Rules(ends, policy("wait-k:2")))
@@ -134,24 +134,24 @@ def test_an_update_makes_nearer_tries_likelier(trainer, copy_run, tmp_path):
     own = begun(copy_run, tmp_path, trainer.prepared, *more)
     batch = some_batch(trainer.prepared)
     own.position.step = 1
-    tries = own._tries([batch], [own.world.seed(f"{own.settings.seed} 1 0")])[0]
+    tries = own._samples([batch], [own.world.seed(f"{own.settings.seed} 1 0")])[0]
 
     def objective() -> float:
         own.model.eval()
         with torch.inference_mode():
-            return float(loss_of(own.model, *tries.learnt[:2], 0.0, tries.learnt[2]).smoothed)
+            return float(loss_of(own.model, *tries.selected[:2], 0.0, tries.selected[2]).smoothed)
 
     before = objective()
-    assert own.update([batch]).nearness == tries.nearness
+    assert own.update([batch]).reward == tries.reward
     assert objective() < before
 
 
 def test_nearer_tries_have_higher_weights(trainer):
     references = {tuple(source): target for source, target in some_batch(trainer.prepared).pairs()}
-    batch, _, weights = tries_of(trainer, "4").learnt
+    batch, _, weights = tries_of(trainer, "4").selected
     by_source: dict[tuple, list] = {}
     for (source, said), weight in zip(batch.pairs(), weights.tolist(), strict=True):
-        near = trainer.practice.nearness(said, references[tuple(source)])
+        near = trainer.minimum_risk.reward(said, references[tuple(source)])
         by_source.setdefault(tuple(source), []).append((near, weight))
     for found in by_source.values():
         assert sorted(found) == sorted(found, key=lambda one: one[::-1])
@@ -159,15 +159,15 @@ def test_nearer_tries_have_higher_weights(trainer):
 
 
 def test_who_has_lost_the_thread_is_not_followed(trainer, monkeypatch):
-    monkeypatch.setattr(minimum_risk, "lost_the_thread", lambda said, reference: True)
-    assert tries_of(trainer, "6").learnt is None
+    monkeypatch.setattr(minimum_risk, "is_too_long", lambda said, reference: True)
+    assert tries_of(trainer, "6").selected is None
     monkeypatch.undo()
-    assert minimum_risk.lost_the_thread(np.zeros(100), np.zeros(20))
-    assert not minimum_risk.lost_the_thread(np.zeros(30), np.zeros(20))
+    assert minimum_risk.is_too_long(np.zeros(100), np.zeros(20))
+    assert not minimum_risk.is_too_long(np.zeros(30), np.zeros(20))
 
 
 def test_nearness_is_one_for_the_reference_and_less_for_less(trainer):
-    nearness = trainer.practice.nearness
+    nearness = trainer.minimum_risk.reward
     _, target = trainer.prepared.train[0]
     assert nearness(target, target) == pytest.approx(1)
     assert nearness(target[: len(target) // 2], target) < 0.9
@@ -179,7 +179,7 @@ def test_two_threads_come_to_the_same_bits_each_time(trainer, copy_run, tmp_path
     found = []
     for _ in range(2):
         two = begun(copy_run, tmp_path, trainer.prepared, "train.threads=2", "model.dropout=0.2")
-        assert two.shares.count == 2
+        assert two.threads.count == 2
         for step in (1, 2):
             two.position.step = step
             assert two.update(two.batches(trainer.prepared.train, np.arange(20))).sentences == 20

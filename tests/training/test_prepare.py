@@ -11,8 +11,8 @@ from stacl import config
 from stacl.corpora.base import corpus
 from stacl.runs.folder import RunFolder
 from stacl.support.errors import UserError
-from stacl.text.languages import language
-from stacl.training.augment import Openers
+from stacl.text.languages import Language, language
+from stacl.training.augment import OpenerJoiner
 from stacl.training.prepare import Prepared, prepare
 from tests.helpers import GERMAN
 
@@ -73,15 +73,15 @@ def test_so_many_pairs_have_a_short_one_before_them(tmp_path, share):
 
 
 def test_only_what_is_written_small_inside_sentences_is_made_small():
-    openers = Openers(language("de"), language("en"))
+    openers = OpenerJoiner(language("de"), language("en"))
     for pair in [
         ("Ich bin müde.", "I'm tired."),
         ("Ja, das Haus ist, wie du siehst, alt.", "Yes, the house is old, as you see."),
         ("Was?", "What?"),  # asks, so it opens nothing
     ]:
-        assert openers.perhaps(pair, None) == pair
+        assert openers.join(pair, None) == pair
     said = [
-        openers.perhaps(pair, random.Random(1))
+        openers.join(pair, random.Random(1))
         for pair in [("Das geht nicht.", "The thing won't work."), ("Haus und Hof.", "I lost all.")]
     ]
     assert said == [
@@ -89,14 +89,23 @@ def test_only_what_is_written_small_inside_sentences_is_made_small():
         ("Ich bin müde, Haus und Hof.", "I'm tired, I lost all."),
     ]
     for pair in [("Das geht " + "sehr " * 15 + "gut.", "It works."), ("Ohne Ende", "Without end")]:
-        assert openers.perhaps(pair, random.Random(1)) == pair
+        assert openers.join(pair, random.Random(1)) == pair
 
 
 def test_chinese_is_joined_with_its_own_comma():
-    openers = Openers(language("zh"), language("en"))
-    openers.perhaps(("你好 。", "Hello."), None)
-    joined = openers.perhaps(("你 去 哪里 ？", "Where are you going?"), random.Random(1))
+    openers = OpenerJoiner(language("zh"), language("en"))
+    openers.join(("你好 。", "Hello."), None)
+    joined = openers.join(("你 去 哪里 ？", "Where are you going?"), random.Random(1))
     assert joined == ("你好 ， 你 去 哪里 ？", "Hello, Where are you going?")
+
+
+def test_every_sentence_is_segmented_once(tmp_path, monkeypatch):
+    """By the filter, whose words are then trained on; also where pairs are augmented."""
+    split, calls = Language.split, []
+    monkeypatch.setattr(Language, "split", lambda self, text: calls.append(text) or split(self, text))
+    found = prepared(tmp_path, careless=0.3, joined=0.3)
+    assert len(found.train) == len(found.valid) == len(LINES) * 40
+    assert len(calls) == 2 * (len(found.train) + len(found.valid))
 
 
 def test_sentences_of_a_test_set_are_left_out_of_training(tmp_path):
@@ -113,4 +122,4 @@ def test_sentences_of_a_test_set_are_left_out_of_training(tmp_path):
         prepare(config.load(toml, [*changes, 'data.unseen=["copy"]']), RunFolder(tmp_path / "wrong"), said.append)
     with pytest.raises(UserError, match="pieces"):  # which cannot be learned from the one sentence that is left
         prepare(config.load(toml, changes), RunFolder(tmp_path / "run"), said.append)
-    assert f"dropped {len(measured)}: a side stands in a set to measure on" in "\n".join(said)
+    assert f"dropped {len(measured)}: a side occurs in a set of data.unseen" in "\n".join(said)

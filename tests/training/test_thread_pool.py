@@ -12,7 +12,7 @@ from stacl.models.batch import epoch_batches
 from stacl.models.dropout import keep_mask, seeded
 from stacl.runs.folder import RunFolder
 from stacl.training.prepare import Prepared, prepare
-from stacl.training.thread_pool import Shares
+from stacl.training.thread_pool import GradientThreads
 from stacl.training.trainer import Trainer
 from tests.conftest import QUICK
 
@@ -52,7 +52,7 @@ def weights(trainer: Trainer) -> torch.Tensor:
 
 def test_two_shares_reach_the_weights_of_one(toy_config, prepared, tmp_path):
     one, two = (trained(toy_config, prepared, tmp_path, threads, dropout=0.0) for threads in (1, 2))
-    assert (one.shares.count, two.shares.count) == (1, 2)
+    assert (one.threads.count, two.threads.count) == (1, 2)
     # Surprise, positions and norm of the gradient. (Adam makes full steps of gradients that are mere rounding, so
     # single weights may differ; their mean does not.)
     for alone, shared in zip(one.figures, two.figures, strict=True):
@@ -70,12 +70,12 @@ def test_results_come_in_the_order_of_the_jobs():
         time.sleep(seconds)
         return seconds
 
-    assert list(Shares(2, 4096, CPU).map(work, [0.05, 0.0, 0.02])) == [0.05, 0.0, 0.02]
+    assert list(GradientThreads(2, 4096, CPU).map(work, [0.05, 0.0, 0.02])) == [0.05, 0.0, 0.02]
 
 
 @pytest.mark.parametrize(("threads", "budget", "count"), [(1, 4096, 1), (2, 4096, 2), (8, 4096, 4), (4, 1500, 1)])
 def test_a_share_is_worth_a_thread(threads, budget, count):
-    assert Shares(threads, budget, CPU).count == count
+    assert GradientThreads(threads, budget, CPU).count == count
 
 
 def test_threads_draw_dropout_for_themselves():
@@ -87,7 +87,7 @@ def test_threads_draw_dropout_for_themselves():
                 time.sleep(0.001)
             return torch.stack(masks)
 
-    together = list(Shares(2, 4096, CPU).map(draw, [1, 2]))
+    together = list(GradientThreads(2, 4096, CPU).map(draw, [1, 2]))
     assert torch.equal(together[0], draw(1))
     assert torch.equal(together[1], draw(2))
     assert not torch.equal(together[0], together[1])

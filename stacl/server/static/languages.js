@@ -34,8 +34,19 @@ export function kOf(policy) {
   return found ? Number(found[1]) : NaN;
 }
 
+/** The policy whose lag depends on the confidence of the model, as in `stacl translate`. */
+export const ADAPTIVE = "confidence:2-6";
+const LEAST_LAG = 2;
+
+/** The least number of words that a policy waits for. */
+export function leastLag(policy) {
+  const k = kOf(policy);
+  return Number.isNaN(k) ? LEAST_LAG : k;
+}
+
 export function policyName(policy) {
   const k = kOf(policy);
+  if (policy === ADAPTIVE) return "adaptive";
   if (k === Infinity) return "full sentence";
   return Number.isNaN(k) ? policy : `wait ${k}`;
 }
@@ -44,6 +55,7 @@ export function policyName(policy) {
 export function promise(policy) {
   const k = kOf(policy);
   if (k === Infinity) return "waits for the whole sentence";
+  if (policy === ADAPTIVE) return "stays 2 to 6 words behind";
   if (Number.isNaN(k)) return policy;
   return k === 1 ? "stays 1 word behind" : `stays ${k} words behind`;
 }

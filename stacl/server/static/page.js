@@ -4,7 +4,7 @@ import { Alerts } from "./alerts.js";
 import { Connection } from "./connection.js";
 import { Controls } from "./controls.js";
 import { el, find, oncePerFrame } from "./dom.js";
-import { FULL_STEP, kOf, nameOf, policyAt, policyName, promise, spaced } from "./languages.js";
+import { ADAPTIVE, FULL_STEP, kOf, leastLag, nameOf, policyAt, policyName, promise, spaced } from "./languages.js";
 import { Mirror } from "./mirror.js";
 import { anticipated, delays, Sentences } from "./sentences.js";
 import { models, obstacle } from "./server.js";
@@ -28,6 +28,7 @@ class Page {
   #mirror = new Mirror();
   #pending = new Pending();
   #slider = find("#latency");
+  #adaptive = find("#adaptive");
   #rows = [];
   #chosen = 0;
   #first = 0; // the number of the first sentence that is still on the stage
@@ -54,7 +55,7 @@ class Page {
 
   /** The policies of the tracks; the first is the reader's own. */
   get policies() {
-    return [policyAt(this.#slider.valueAsNumber), ...COMPARED];
+    return [this.#adaptive.checked ? ADAPTIVE : policyAt(this.#slider.valueAsNumber), ...COMPARED];
   }
 
   get spaced() {
@@ -95,6 +96,10 @@ class Page {
   /** Begin a session with a model. */
   use(model) {
     this.model = model;
+    // Adaptive is the default where the server says that the model serves it.
+    const chosen = parameters.has("k") ? "no" : remembered("adaptive", model.policy === ADAPTIVE ? "yes" : "no");
+    this.#adaptive.checked = chosen === "yes";
+    this.#latency();
     this.#leave();
     this.source.language(model.source, nameOf(model.source), this.spaced);
     find("#source-name").textContent = nameOf(model.source);
@@ -209,17 +214,23 @@ class Page {
     const k = Number(parameters.get("k") ?? remembered("k", "4"));
     this.#slider.value = k === Infinity ? FULL_STEP : k;
     this.#latency();
-    this.#slider.addEventListener("input", () => {
+    const changed = () => {
       this.#latency();
-      remember("k", this.#slider.value);
+      remember("adaptive", this.#adaptive.checked ? "yes" : "no");
       this.connection.send("policy", { track: 0, policy: this.policies[0] });
+    };
+    this.#adaptive.addEventListener("change", changed);
+    this.#slider.addEventListener("input", () => {
+      this.#adaptive.checked = false;
+      remember("k", this.#slider.value);
+      changed();
     });
   }
 
   #latency() {
     const policy = this.policies[0];
     const k = kOf(policy);
-    const text = k === Infinity ? "the whole sentence" : `${k} ${k === 1 ? "word" : "words"}`;
+    const text = policy === ADAPTIVE ? "2 to 6 words" : k === Infinity ? "the whole sentence" : `${k} ${k === 1 ? "word" : "words"}`;
     find("#latency-text").textContent = text;
     this.#slider.setAttribute("aria-valuetext", text);
     this.#rows[0].promise(policy, `Press play: this line ${promise(policy)}.`);

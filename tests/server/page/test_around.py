@@ -9,7 +9,6 @@ from pathlib import Path
 from playwright.sync_api import expect
 
 from stacl.server.pages import FOLDER
-from tests.browser import requires_browser
 from tests.conftest import stacl
 from tests.server.page.steps import (
     POLICIES,
@@ -22,8 +21,6 @@ from tests.server.page.steps import (
     wait_until_said,
     words,
 )
-
-pytestmark = requires_browser
 
 
 def test_an_example_is_played_at_a_pace(visit, server):

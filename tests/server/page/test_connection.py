@@ -9,7 +9,6 @@ from typing import Any
 import pytest
 from playwright.sync_api import expect
 
-from tests.browser import requires_browser
 from tests.server.conftest import serving
 from tests.server.page.steps import (
     POLICIES,
@@ -24,7 +23,6 @@ from tests.server.page.steps import (
     words,
 )
 
-pytestmark = requires_browser
 STARTED = {"type": "started", "session": "s", "model": "de-en", "source": "de", "target": "en", "policies": POLICIES}
 STARTED |= {"limits": {"message_bytes": 65_536}}
 

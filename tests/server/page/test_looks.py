@@ -7,10 +7,7 @@ import re
 
 from playwright.sync_api import expect
 
-from tests.browser import requires_browser
 from tests.server.page.steps import connected, enter, wait_for_words, wait_until_said
-
-pytestmark = requires_browser
 
 PHONE = {"width": 390, "height": 844}
 SIZE = "() => [document.documentElement.scrollWidth, document.documentElement.scrollHeight]"

@@ -7,10 +7,7 @@ import itertools
 import pytest
 from playwright.sync_api import expect
 
-from tests.browser import requires_browser
 from tests.server.page.steps import SENTENCE, connected, heard, wait_for_words, wait_until_said
-
-pytestmark = requires_browser
 
 RECOGNISER = """
 delete window.SpeechRecognition;

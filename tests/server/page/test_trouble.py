@@ -6,11 +6,8 @@ import pytest
 from playwright.sync_api import expect
 
 from stacl.server.settings import Settings
-from tests.browser import requires_browser
 from tests.server.conftest import serving
 from tests.server.page.steps import connected, eventually
-
-pytestmark = requires_browser
 
 
 def test_a_server_that_is_full_is_waited_for(visit, models):

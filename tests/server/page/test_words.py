@@ -6,7 +6,6 @@ import re
 
 from playwright.sync_api import expect
 
-from tests.browser import requires_browser
 from tests.server.page.steps import (
     POLICIES,
     SENTENCE,
@@ -18,8 +17,6 @@ from tests.server.page.steps import (
     wait_until_said,
     words,
 )
-
-pytestmark = requires_browser
 
 HTML = "<img src=x onerror=document.title='run'><script>document.title='run'</script>"
 
