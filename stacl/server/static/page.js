@@ -272,7 +272,7 @@ class Page {
   /** What the tracks would do with a sentence of eight words. */
   #sketch() {
     const paths = this.#visible().map((i) => {
-      const k = kOf(this.policies[i]);
+      const k = leastLag(this.policies[i]);
       const steps = Array.from({ length: SKETCH }, (_, t) => Math.min(k + t, SKETCH));
       return { delays: steps, tone: i ? toneOf(COMPARED[i - 1]) : "own", chosen: i === this.#chosen, live: false };
     });

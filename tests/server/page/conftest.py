@@ -41,7 +41,7 @@ class Parrot:
 def models() -> dict[str, Translator]:
     drafts = {"de-en": random_translator(), "zh-en": random_translator(source="zh")}
     return {
-        name: Translator(draft.settings, Parrot(len(draft.target_pieces)), draft.source_pieces, draft.target_pieces)
+        name: Translator(draft.manifest, Parrot(len(draft.target_pieces)), draft.source_pieces, draft.target_pieces)
         for name, draft in drafts.items()
     }
 
