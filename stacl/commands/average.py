@@ -62,7 +62,7 @@ def run(args: argparse.Namespace) -> int:
     runs = [pretrained.find(name) for name in args.runs]
     last = runs[-1]
     _check_alike(runs)
-    facts = {"step": checkpoint.model_facts(last / "model.safetensors")["step"], "averaged": len(runs)}
+    facts = {"step": checkpoint.model_facts(RunFolder(last).weights)["step"], "averaged": len(runs)}
     settings = RunFolder(last).settings(["train.bleu_lines=0"])  # the loss alone says enough, and sooner
     chosen = policy(settings.policy)
     vocabularies = RunFolder(last).vocabularies()
@@ -94,7 +94,7 @@ def run(args: argparse.Namespace) -> int:
         made = RunFolder(folder)
         shutil.copytree(RunFolder(last).vocabulary, made.vocabulary)
         made.save_settings(RunFolder(last).settings())
-        checkpoint.save_model(folder / "model.safetensors", mean, facts)
+        checkpoint.save_model(made.weights, mean, facts)
 
     write_atomically(args.out, write)
     return 0

@@ -116,7 +116,7 @@ def _number(name: str) -> int:
     try:
         return int(os.environ[name])
     except (KeyError, ValueError):
-        found = repr(os.environ[name]) if name in os.environ else "not set"
+        found = repr(os.environ[name]) if name in os.environ else "unset"
         raise UserError(f"{name} must be a whole number, not {found}; start several processes with torchrun") from None
 
 

@@ -107,8 +107,8 @@ def test_lines_that_a_run_did_not_write_are_named(trained, capsys):
         (valid, b"one\ttab\ttoo many\n", "valid.tsv:2 is damaged"),
         (valid, b"no\ttext: \xff\n", "valid.tsv:2 is damaged"),
         (log, b"[1]\n", "log.jsonl:2 is not an entry of a training log"),
-        (log, b"{}\n", "log.jsonl:2 is no entry"),
-        (log, b'{"step": "x"}\n', "log.jsonl:2 is no entry"),
+        (log, b"{}\n", "log.jsonl:2 is not an entry"),
+        (log, b'{"step": "x"}\n', "log.jsonl:2 is not an entry"),
     ):
         before = file.read_bytes()
         first, *rest = before.splitlines(keepends=True)

@@ -173,7 +173,7 @@ def test_a_launcher_that_says_half(tmp_path, capsys, quick, monkeypatch):
     monkeypatch.setenv("WORLD_SIZE", "2")
     monkeypatch.delenv("RANK", raising=False)
     said = complaint(capsys, "train", *quick, "--out", tmp_path / "run")
-    assert "RANK must be a whole number, and is not set; start several processes with torchrun" in said
+    assert "start several processes with torchrun" in said
 
 
 def test_a_vocabulary_is_learned_from_all_of_the_text(tmp_path, capsys, monkeypatch):

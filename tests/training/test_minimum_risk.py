@@ -134,7 +134,7 @@ def test_an_update_makes_nearer_tries_likelier(trainer, copy_run, tmp_path):
     own = begun(copy_run, tmp_path, trainer.prepared, *more)
     batch = some_batch(trainer.prepared)
     own.position.step = 1
-    tries = own._samples([batch], [own.world.seed(f"{own.settings.seed} 1 0")])[0]
+    tries = own._sample([batch], [own.world.seed(f"{own.settings.seed} 1 0")])[0]
 
     def objective() -> float:
         own.model.eval()
@@ -245,7 +245,7 @@ def test_practice_resumes_to_the_same_weights(tmp_path, toy_config):
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        ("train.samples=1", "compared with one another"),
+        ("train.samples=1", "compared with each other"),
         ("train.samples=-1", "train.samples must be a whole number from 0"),
         ("train.temperature=0", "train.temperature must be a number from 0.01"),
         ("train.references=-0.1", "train.references must be a number, 0.0 or more"),
