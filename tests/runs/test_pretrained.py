@@ -132,14 +132,6 @@ WHOLE = [  # of Multi30k, which is for research only
 ]
 
 
-WHOLE = [
-    ("photos-de-en", "multi30k/test2016", "wait-k:1", 28),
-    ("photos-de-en", "multi30k/test2016", "wait-k:3", 31),
-    ("photos-de-en", "multi30k/test2016", "full", 31),
-    ("photos-en-de", "multi30k/test2016", "full", 29),
-]
-
-
 @pytest.mark.parametrize(
     ("name", "part", "policy", "least"),
     [
