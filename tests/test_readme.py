@@ -1,4 +1,4 @@
-"""The commands and code of the README, docs/live.md, docs/measure.md and docs/adding.md are executed."""
+"""The commands and code of the README, docs/live.md and docs/measure.md are executed."""
 
 from __future__ import annotations
 
@@ -12,7 +12,6 @@ from pathlib import Path
 
 import pytest
 
-from stacl.policies.base import policy
 from tests.conftest import ROOT
 
 README = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -61,12 +60,6 @@ def test_every_verb_that_is_mentioned_exists():
     mentioned = set(re.findall(r"(?:`|^|\| |\$ )stacl ([a-z]+)", README, flags=re.M))
     assert mentioned <= set(plugins.names("commands"))
     assert {"train", "translate", "evaluate", "score", "show"} <= mentioned
-
-
-def test_the_policy_of_adding_md_works(tmp_path):
-    text = (ROOT / "docs" / "adding.md").read_text(encoding="utf-8")
-    (tmp_path / "mine.py").write_text(blocks("python", text)[0], encoding="utf-8")
-    assert policy(f"{tmp_path / 'mine.py'}:EveryOther").schedule(5, 3) == [2, 4, 5]
 
 
 def test_the_demo(tmp_path):
