@@ -18,7 +18,7 @@ def load(name: str | Path, engine: str = "auto", policy: str | Policy | None = N
     `policy`: the policy of sessions that name none.
     """
     folder = RunFolder(pretrained.find(name))
-    chosen = None if policy is None else parse_policy(policy).settled()
+    chosen = None if policy is None else parse_policy(policy).decoding_policy()
     manifest = folder.manifest()
     source, target = folder.vocabularies(manifest.shared_vocabulary)
     runner, fingerprint = folder.engine(engine, manifest, source, target)

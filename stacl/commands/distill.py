@@ -85,7 +85,7 @@ def run(args: argparse.Namespace) -> int:
         "checksum": translator.fingerprint,
         "corpus": f"{args.corpus}/{args.split}",
         "policy": args.policy,
-        "schedule": chosen.settled().outline(),
+        "schedule": chosen.decoding_policy().fingerprint(),
         "beam": args.beam,
     }
     with sole_writer(args.out, "distilling into"):

@@ -66,7 +66,7 @@ def run(args: argparse.Namespace) -> int:
         raise UserError("nothing to evaluate on; give --source F --reference F, or --set NAME/SPLIT")
     # Mistakes are reported before the model is loaded.
     own_files = None if args.set else TestSet.from_files(args.source, args.reference)
-    policies = [policy(spec).settled() for spec in args.policy or ()]
+    policies = [policy(spec).decoding_policy() for spec in args.policy or ()]
     check_samples(args.intervals)
     pace = _pace(args)
     from stacl import api

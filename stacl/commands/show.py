@@ -33,10 +33,10 @@ def run(args: argparse.Namespace) -> int:
     if not (0 <= args.src <= LONGEST and 0 <= args.tgt <= LONGEST):
         raise UserError(f"--src and --tgt go from 0 to {LONGEST}")
     wanted = policy(args.policy, args.unit)
-    shown = wanted.settled()
+    shown = wanted.decoding_policy()
     if shown != wanted:
         print(f"{wanted} is a family, drawn from in training; shown is {shown}", file=sys.stderr)
-    if shown.weighs:
+    if shown.needs_confidence:
         print(f"{shown} waits where the model is not sure; shown is the fastest it may be", file=sys.stderr)
     schedule = shown.schedule(args.src, args.tgt)
     print(" ".join(map(str, schedule)))

@@ -51,7 +51,7 @@ class Rules:
             return Action.WRITE
         if self.policy.reads_all and written >= 50 + 5 * read:
             return Action.READ
-        return self.policy.decided(View(read, written, source_ended, confidence))
+        return self.policy.checked_decision(View(read, written, source_ended, confidence))
 
     def prefers_reading(self, logits: np.ndarray, state: PrefixState) -> bool:
         """Whether the policy, given the confidence of the model in its next piece [V], reads on instead of writing.
@@ -59,7 +59,7 @@ class Rules:
         END keeps its probability mass while it is masked: a model that wants to end is not confident of anything else.
         """
         written = state.committed
-        if not self.policy.weighs or state.source_ended or not written.between_units(self.policy.unit):
+        if not self.policy.needs_confidence or state.source_ended or not written.between_units(self.policy.unit):
             return False
         allowed = logits.astype(np.float64)
         highest = allowed.max()

@@ -180,7 +180,7 @@ def _resumed(translator: Translator, sources: Sequence[str], condition: Conditio
     description = log.with_name(log.name + ".about.json")
     about = {
         "decoding": condition.signature(),
-        "schedule": condition.policy.outline(),
+        "schedule": condition.policy.fingerprint(),
         "model": translator.fingerprint,
         "sentences": len(sources),
     }

@@ -55,7 +55,7 @@ class StaclAgent(TextToTextAgent):  # type: ignore[misc]
             raise UserError(f"SimulEval is not installed ({_missing}); its agent needs simuleval 1.1.4")
         self.decoding = Decoding(beam=args.beam, ahead=args.ahead)
         self.translator = api.load(args.model)
-        self.reading_policy = policy(args.policy).settled() if args.policy else self.translator.policy
+        self.reading_policy = policy(args.policy).decoding_policy() if args.policy else self.translator.policy
         super().__init__(args)
 
     @staticmethod

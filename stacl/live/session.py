@@ -44,7 +44,7 @@ class Session:
         on_trace: Callable[[Trace], None] | None = None,
     ) -> None:
         self.translator = translator
-        self.policy = policy.settled()
+        self.policy = policy.decoding_policy()
         self.decoding = decoding
         self.traces: deque[Trace] = deque(maxlen=KEPT_TRACES)
         self._on_trace = on_trace
@@ -97,7 +97,7 @@ class Session:
     def turn_to(self, policy: str | Policy) -> Iterator[Written | None]:
         """`change` with each target word computed when it is asked for, as in `take`."""
         self._check_open()
-        wanted = parse_policy(policy).settled()
+        wanted = parse_policy(policy).decoding_policy()
         words = self._sentence.change(wanted)
         self.policy = wanted
         return words

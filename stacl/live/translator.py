@@ -62,7 +62,7 @@ class Translator:
         own = self.manifest.policy
         if runs_code(own):
             raise UserError(f"the model was trained under {own}, which is not part of it; name the policy to use")
-        return parse_policy(own).settled()
+        return parse_policy(own).decoding_policy()
 
     @cached_property
     def live_policy(self) -> Policy:
@@ -78,7 +78,7 @@ class Translator:
             and trained.k <= adaptive.least
             and trained.last_k >= adaptive.most
         )
-        return adaptive.settled() if serves else self.policy
+        return adaptive.decoding_policy() if serves else self.policy
 
     def stream(
         self,
@@ -126,7 +126,7 @@ class Translator:
             raise UserError("translate_lines takes a list of sentences; put a single one into a list")
         if size < 1:
             raise UserError(f"size is the number of lines in a batch: at least 1, not {size}")
-        chosen = self.policy if policy is None else parse_policy(policy).settled()
+        chosen = self.policy if policy is None else parse_policy(policy).decoding_policy()
         rules = self.rules(chosen, decoding)
         sources = [self._source_sentence_of(line) for line in lines]
         # A line without words to translate stays empty, or is copied, under every policy.

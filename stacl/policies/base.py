@@ -42,14 +42,14 @@ class View:
     read: int  # source units read so far, the end counted as one
     written: int  # target units finished so far
     ended: bool  # the end of the source has been read
-    confidence: float | None = None  # the probability of the likeliest next piece, for a policy that `weighs`
+    confidence: float | None = None  # the probability of the likeliest next piece, for a policy that `needs_confidence`
 
 
 class Policy(ABC):
     """A reading policy: it defines `wish`, or overrides `decide`."""
 
     reads_all = True  # False: it may end its output without having seen the end of the source
-    weighs = False  # True: where it would write, it is asked again, with how sure the model is of what it would say
+    needs_confidence = False  # True: before it writes, it is asked again with `view.confidence`
     file_name = ""  # `file.py:Name`, if it was made by a file of somebody's own: two of them may say the same spec
     file_checksum = 0  # of that file
 
@@ -79,7 +79,7 @@ class Policy(ABC):
         """The policy for one training sentence. Only a family of policies (multipath) has something to draw."""
         return self
 
-    def settled(self) -> Policy:
+    def decoding_policy(self) -> Policy:
         """The single policy to decode and validate with, where nothing says otherwise."""
         return self
 
@@ -89,16 +89,16 @@ class Policy(ABC):
             return Action.READ
         return Action.WRITE
 
-    def decided(self, view: View) -> Action:
+    def checked_decision(self, view: View) -> Action:
         """What `decide` says, which may be somebody's own: that it is an action, or what is wrong with it."""
-        with self.blamed():
+        with self.reporting_errors():
             action = self.decide(view)
         if not isinstance(action, Action):
             raise UserError(f"{type(self).__name__}: decide(view) must be Action.READ or Action.WRITE, not {action!r}")
         return action
 
     @contextlib.contextmanager
-    def blamed(self) -> Iterator[None]:
+    def reporting_errors(self) -> Iterator[None]:
         """What goes wrong inside is the policy's fault, and is said so in one line."""
         try:
             yield
@@ -124,18 +124,18 @@ class Policy(ABC):
     def _served(self, most: int, units: int, target_length: int) -> list[int]:
         """Units read before each step, at most `most`, of a source that has `units` of them."""
         if type(self).decide is Policy.decide:
-            with self.blamed():
+            with self.reporting_errors():
                 wishes = accumulate((self.wish(t) for t in range(1, target_length + 1)), max)
                 return [most if wish >= most else max(0, math.ceil(wish)) for wish in wishes]
         reads: list[int] = []
         read = 0
         for written in range(target_length):
-            while read < units and self.decided(View(read, written, ended=False)) is Action.READ:
+            while read < units and self.checked_decision(View(read, written, ended=False)) is Action.READ:
                 read += 1
             reads.append(min(read, most))
         return reads
 
-    def outline(self) -> list[int]:
+    def fingerprint(self) -> list[int]:
         """What tells a policy from one that had its name before: a file of one's own may have been edited, also in what
         no schedule shows, such as how sure the model has to be.
         """
@@ -185,13 +185,13 @@ def policy(spec: str | Policy | Callable[[int], Any] | Sequence[Any], unit: str 
         return spec
     if isinstance(spec, str):
         return _parse(spec.strip(), unit)
-    from stacl.policies._own import OwnSchedule
+    from stacl.policies._custom import CustomSchedule
 
     if callable(spec):
-        return OwnSchedule(spec, getattr(spec, "__name__", "own"), unit or "word")
+        return CustomSchedule(spec, getattr(spec, "__name__", "own"), unit or "word")
     if not isinstance(spec, Iterable):
         raise UserError(f"a policy is written like wait-k:3, or is a function g(t) or a list, not {spec!r}")
-    return OwnSchedule(spec, "own", unit or "word")
+    return CustomSchedule(spec, "own", unit or "word")
 
 
 def runs_code(spec: str) -> bool:
@@ -206,7 +206,7 @@ def runs_code(spec: str) -> bool:
 def _parse(text: str, unit: str | None) -> Policy:
     name, _, rest = text.partition(":")
     if runs_code(text):
-        from stacl.policies._own import from_file
+        from stacl.policies._custom import from_file
 
         return from_file(Path(name), rest, unit)
     if not name:

@@ -29,7 +29,7 @@ class Confidence(Policy):
     (<Action.READ: 'R'>, <Action.WRITE: 'W'>)
     """
 
-    weighs = True
+    needs_confidence = True
 
     def __init__(
         self, least: float, most: float, sure: float = SURE, unsure: float = UNSURE, unit: str = "word"

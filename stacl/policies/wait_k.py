@@ -55,7 +55,7 @@ class WaitK(Policy):
         )
 
     def wish(self, t: int) -> float:
-        k = self.settled_k()
+        k = self.decoding_k()
         return k if k == math.inf else k + t - 1 - math.floor(self.c * t)
 
     def draw(self, rng: random.Random, source_length: int) -> Policy:
@@ -69,10 +69,10 @@ class WaitK(Policy):
         # train the small k that people choose.
         return self._with_k(min(last, math.floor(math.exp(rng.uniform(math.log(self.k), math.log(last + 1))))))
 
-    def settled(self) -> Policy:
-        return self if self.last_k == self.k else self._with_k(self.settled_k())
+    def decoding_policy(self) -> Policy:
+        return self if self.last_k == self.k else self._with_k(self.decoding_k())
 
-    def settled_k(self) -> float:
+    def decoding_k(self) -> float:
         """The k itself; of a family the middle one. Of an endless family k = 5, the middle of the paper's 1 to 9."""
         if self.last_k == self.k:
             return self.k

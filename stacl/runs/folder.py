@@ -148,13 +148,13 @@ class RunFolder:
 
     def save_schedule(self, chosen: Policy) -> None:
         """The outline of the policy: its file may be edited, and the run then must not go on."""
-        write_text_atomically(self.schedule, json.dumps(chosen.outline()) + "\n")
+        write_text_atomically(self.schedule, json.dumps(chosen.fingerprint()) + "\n")
 
     def _check_schedule(self, now: Policy) -> None:
         before = None
         with contextlib.suppress(OSError, ValueError):  # an old run has none, and a damaged one says nothing
             before = json.loads(self.schedule.read_text(encoding="utf-8"))
-        if before not in (None, now.outline(), now.schedule(100, 100)):  # which is all that older runs have kept
+        if before not in (None, now.fingerprint(), now.schedule(100, 100)):  # which is all that older runs have kept
             raise UserError(
                 f"{now} is not what it was when {self} was begun: its file was edited, or is another;"
                 " restore it, or --out RUN begins a new run"

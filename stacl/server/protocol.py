@@ -193,6 +193,6 @@ def safe_policy(spec: str) -> Policy:
         if len(spec) > _LONGEST_POLICY:
             raise UserError("expected a policy such as wait-k:3 or wait-k:3,c=0.25")
         plugins.check("policies", name)
-        return policy(spec).settled()
+        return policy(spec).decoding_policy()
     except UserError as error:
         raise Refusal("bad-policy", str(error)) from None

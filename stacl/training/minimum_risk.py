@@ -66,7 +66,7 @@ class MinimumRisk:
         """Sample translations of all sentences under one drawn policy; the result follows from seed and weights."""
         rng = random.Random(f"{seed} tries")
         drawn = self.policy.draw(rng, int(batch.source_lengths.max()))
-        if drawn.weighs:
+        if drawn.needs_confidence:
             raise UserError(f"train.samples needs a policy with a schedule; {drawn} depends on the model's confidence")
         ends = self.source.ends_word, self.target.ends_word
         pairs = [pair for pair in batch.pairs() for _ in range(self.samples)]

@@ -51,7 +51,7 @@ def validate(model: Model, prepared: Prepared, config: Config, chosen: Policy) -
     if not lines:
         return Figures(surprise / positions, 0.0, 0)
     translator = Translator(
-        Manifest.of(config), TorchEngine(model), prepared.source, prepared.target, policy=chosen.settled()
+        Manifest.of(config), TorchEngine(model), prepared.source, prepared.target, policy=chosen.decoding_policy()
     )
     traces = translator.translate_lines([source for source, _ in lines])
     said = [translator.target_language.join(trace.target) for trace in traces]

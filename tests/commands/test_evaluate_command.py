@@ -224,7 +224,7 @@ def test_traces_of_something_else_are_not_taken(copy_run, files, capsys, tmp_pat
 WEIGHING = """
 from stacl.policies.base import Action, Policy
 class Sure(Policy):
-    weighs = True
+    needs_confidence = True
     def decide(self, view):
         unsure = view.confidence is not None and view.confidence < {sure}
         return Action.READ if view.read <= view.written or unsure else Action.WRITE

@@ -266,7 +266,7 @@ def test_a_policy_that_is_edited_meanwhile_stays_what_it_was(tmp_path, quick, mo
     """In training, in practice, in validation, and in what the run keeps of it."""
     mine, once = tmp_path / "mine.py", trainer.Trainer.resume
     mine.write_text("def g(t): return t + 1\n")
-    outline = policy(f"{mine}:g").outline()
+    outline = policy(f"{mine}:g").fingerprint()
 
     def edited(self):
         mine.write_text("half a defi")

@@ -192,7 +192,7 @@ def test_only_a_model_for_all_these_lags_is_adaptive_by_itself(trained, expected
     shipped = load("photos-de-en")
     manifest = msgspec.structs.replace(shipped.manifest, policy=trained)
     translator = Translator(manifest, shipped.engine, shipped.source_pieces, shipped.target_pieces)
-    assert str(translator.live_policy) == (expected or str(policy(trained).settled()))
+    assert str(translator.live_policy) == (expected or str(policy(trained).decoding_policy()))
 
 
 def test_without_a_policy_a_model_for_every_k_waits_only_where_it_must(copy_run, tmp_path):

@@ -70,7 +70,7 @@ def test_monotone_and_bounded(spec, source, target):
 @given(source=lengths, target=lengths, seed=st.integers(0, 1000))
 def test_decide_stepped_is_the_schedule(spec, source, target, seed):
     """What happens live, one decision at a time, is what the mask shows in training."""
-    drawn = policy(spec).draw(random.Random(seed), source).settled()
+    drawn = policy(spec).draw(random.Random(seed), source).decoding_policy()
     read, live = 0, []
     while len(live) < target:
         if drawn.decide(View(read, len(live), ended=read == source + 1)) is Action.READ:
@@ -85,7 +85,7 @@ def test_decide_stepped_is_the_schedule(spec, source, target, seed):
 @given(source=lengths, seed=st.integers(0, 1000))
 def test_a_drawn_policy_is_single(spec, source, seed):
     drawn = policy(spec).draw(random.Random(seed), source)
-    assert drawn.settled() == drawn
+    assert drawn.decoding_policy() == drawn
     assert drawn.unit == policy(spec).unit
 
 
@@ -159,8 +159,8 @@ def test_multipath_draws_every_k_and_no_other():
     family = policy("wait-k:2-5")
     assert {family.draw(rng, 50).spec() for _ in range(200)} == {f"wait-k:{k}" for k in (2, 3, 4, 5)}
     assert {policy("wait-k:1-inf").draw(rng, 3).spec() for _ in range(200)} == {f"wait-k:{k}" for k in (1, 2, 3, 4)}
-    assert family.settled().spec() == "wait-k:3"
-    assert [policy(f"wait-k:{first}-inf").settled().spec() for first in (1, 7)] == ["wait-k:5", "wait-k:7"]
+    assert family.decoding_policy().spec() == "wait-k:3"
+    assert [policy(f"wait-k:{first}-inf").decoding_policy().spec() for first in (1, 7)] == ["wait-k:5", "wait-k:7"]
 
 
 def test_endless_multipath_draws_every_doubling_of_k_alike():

@@ -242,7 +242,7 @@ def test_a_short_text_passes_one_long_sentence(models, monkeypatch):
     write = translator.engine.write
 
     def job(name: str, text: str) -> Translation:
-        full = policy("full").settled()
+        full = policy("full").decoding_policy()
         made = Translation(translator, full, text, decoding=Decoding(beam=8), segment=False, longest=400)
         turn = made.turn
         monkeypatch.setattr(made, "turn", lambda until: turns.append(name) or turn(until))

@@ -14,7 +14,7 @@ from stacl.policies.base import Policy, one_unit, policy, refuse_rest, written_a
 from stacl.support.errors import UserError, suggest
 
 
-class OwnSchedule(Policy):
+class CustomSchedule(Policy):
     """A user's own g(t), from a function or a list. After a list's last entry the whole source is read."""
 
     def __init__(self, g: Callable[[int], Any] | Sequence[Any], name: str, unit: str = "word") -> None:
@@ -96,7 +96,7 @@ def from_file(path: Path, name: str, unit: str | None) -> Policy:
             raise UserError(f"{made}: {type(error).__name__}: {error}") from error
     if not isinstance(found, Policy) and not callable(found) and not isinstance(found, Sequence):
         raise UserError(f"{path}:{name} must be a function g(t), a list or a Policy, not {type(found).__name__}")
-    made_of = policy(found, said) if isinstance(found, Policy) else OwnSchedule(found, f"{path}:{name}", unit)
+    made_of = policy(found, said) if isinstance(found, Policy) else CustomSchedule(found, f"{path}:{name}", unit)
     made_of.file_name = f"{path}:{name}"
     made_of.file_checksum = zlib.crc32(path.read_bytes())
     return made_of

@@ -47,7 +47,7 @@ def test_a_class_of_ones_own_trains_on_what_happens_live(kind, source, target):
             live.append(read)
     assert kind().visible(source, target) == live
     assert kind().schedule(source, target) == [min(seen, source) for seen in live]
-    assert kind().outline() == kind().schedule(100, 100)
+    assert kind().fingerprint() == kind().schedule(100, 100)
 
 
 def test_what_is_wrong_with_a_class_or_an_instance_in_a_file(tmp_path):
@@ -120,7 +120,7 @@ class WrongWish(Wrong):
 
 
 class WrongDecision(Wrong):
-    weighs = True
+    needs_confidence = True
 
     def decide(self, view: View) -> Action:
         return self.answer(view)
