@@ -1,6 +1,6 @@
-"""stacl: simultaneous translation, at a latency that you choose.
+"""stacl: simultaneous translation at a chosen latency.
 
-Importing the package imports no torch: public names are loaded when they are first used.
+Importing the package does not import torch: public names are loaded when they are first used.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from stacl.support.errors import UserError
     from stacl.traces.trace import Trace
 
-# Where each public name lives; nothing is imported before it is asked for.
-_HOMES = {
+# The module of each public name.
+_MODULES = {
     "Decoding": "stacl.decoding.options",
     "Policy": "stacl.policies.base",
     "Session": "stacl.live.session",
@@ -53,9 +53,9 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    if name not in _HOMES:
+    if name not in _MODULES:
         raise AttributeError(f"module 'stacl' has no attribute {name!r}")
-    return getattr(importlib.import_module(_HOMES[name]), name)
+    return getattr(importlib.import_module(_MODULES[name]), name)
 
 
 def __dir__() -> list[str]:

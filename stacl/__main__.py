@@ -1,4 +1,4 @@
-"""The command line: `stacl VERB ...`. Text in, text out; diagnostics on stderr; exit 2 for a user's mistake."""
+"""The command line: `stacl VERB ...`. Diagnostics go to stderr. The exit code of a user's mistake is 2."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from stacl.support import plugins
 from stacl.support.errors import UserError, suggest
 
 DESCRIPTION = "Simultaneous translation: translate while the sentence is still being spoken."
-# Modules that only training and run folders need. The light install does not have them.
+# Modules that only training and run folders need. They are not installed by default.
 TRAINING = ("torch", "safetensors", "tomli_w")
 
 

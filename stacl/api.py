@@ -1,4 +1,4 @@
-"""The door: `stacl.load`."""
+"""Loading models: `stacl.load`."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from stacl.runs.folder import RunFolder
 
 
 def load(name: str | Path, engine: str = "auto", policy: str | Policy | None = None) -> Translator:
-    """A translator from a shipped model (`de-en`), a run folder, or an exported one. Only a run folder needs torch.
+    """Load a shipped model (`de-en`), a run folder or an exported model. Only a run folder needs torch.
 
-    `engine`: `torch` takes the trained weights, `onnx` the exported ones, `auto` what the folder has, trained first.
-    `policy`: the policy of sessions that name none.
+    `engine` is `torch` for trained weights, `onnx` for exported ones, or `auto`: trained weights if there are any.
+    `policy` is the default policy of sessions.
     """
     folder = RunFolder(pretrained.find(name))
     chosen = None if policy is None else parse_policy(policy).decoding_policy()

@@ -1,4 +1,4 @@
-"""The command line from outside: light, helpful, and with exit codes that mean something."""
+"""The command line: fast start, helpful errors and exit codes."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from stacl.support.errors import suggest
 from tests.conftest import ROOT, stacl
 
 VERBS = plugins.names("commands")
-# What takes seconds to import: none of it may be needed to show a help page or to draw a policy.
+# Modules that take seconds to import. The help and `stacl show` must not need them.
 HEAVY = ("torch", "matplotlib", "onnxruntime", "sentencepiece", "safetensors", "sacrebleu", "pandas")
 
 
 def measured(code: str) -> tuple[set[str], float]:
-    """What a new Python has loaded of the heavy modules after some code, and the CPU seconds that it took."""
+    """Return the heavy modules that some code loads in a new process, and its CPU seconds."""
     ending = (
         "import sys, resource, json\n"
         f"loaded = sorted(set({HEAVY!r}) & set(sys.modules))\n"
@@ -57,8 +57,8 @@ def quiet(*arguments: str) -> str:
 )
 def test_light_commands_load_nothing_heavy_and_are_quick(code):
     measures = [measured(code)]
-    enough = 4 * measured("import numpy\n")[1]  # about twice as much is needed; torch alone would take far more
-    if measures[0][1] >= enough:  # a busy machine may have been in the way
+    enough = 4 * measured("import numpy\n")[1]  # about half of this is needed; torch alone would take far more
+    if measures[0][1] >= enough:  # the machine may be busy
         measures.append(measured(code))
     assert not measures[0][0]
     assert min(seconds for _, seconds in measures) < enough
@@ -115,9 +115,9 @@ def test_wrong_usage_is_one_line(arguments, message, capsys):
     ("arguments", "message"),
     [
         (["show", "wait-q:3"], "no policy is called 'wait-q'; did you mean wait-k?"),
-        (["show", "wait-k:3", "--src", "-1"], "--src and --tgt go from 0 to 10000"),
+        (["show", "wait-k:3", "--src", "-1"], "--src and --tgt must be from 0 to 10000"),
         (["show", "wait-k:3,d=1"], "has no option 'd'"),
-        (["train"], "a config is needed"),
+        (["train"], "no config; give one"),
         (["data", "multi30"], "did you mean multi30k?"),
         (["score", "/nowhere"], "cannot read /nowhere"),
     ],
@@ -131,8 +131,8 @@ def test_mistakes_exit_with_2_and_one_line(arguments, message, capsys):
     assert message in err
 
 
-def test_a_file_may_come_behind_an_option(tmp_path, capsys):
-    """Which argparse by itself refuses where a list, or something optional, is to come."""
+def test_a_file_may_follow_an_option(tmp_path, capsys):
+    """argparse alone refuses this after a list or an optional argument."""
     text = tmp_path / "text"
     text.write_text("")
     assert main(["translate", "photos-de-en", "--policy", "wait-k:3", str(text)]) == 0
@@ -148,7 +148,7 @@ def test_show_begins_with_g(capsys):
     assert second == "RRRWRWRWRWWWW"
 
 
-def test_the_program_is_a_process_too():
+def test_python_m_stacl_works():
     done = stacl("show", "full", "--src", 3, "--tgt", 2)
     assert done.returncode == 0
     assert done.stdout.splitlines()[0] == "3 3"
@@ -164,7 +164,7 @@ def test_public_names():
         _ = package.nothing
 
 
-def test_a_closed_output_is_no_error():
+def test_a_closed_output_is_not_an_error():
     done = subprocess.run(
         ["bash", "-c", f'"{sys.executable}" -m stacl show wait-k:3 >&-'], capture_output=True, cwd=ROOT
     )
@@ -172,8 +172,8 @@ def test_a_closed_output_is_no_error():
 
 
 @pytest.mark.parametrize("words", ["--version", "show --help", "models de-en", "show wait-k:3 --src 6 --tgt 7"])
-def test_what_cannot_be_written_is_said(words):
-    """Python writes its buffer when it ends, when nobody can complain any more."""
+def test_output_that_cannot_be_written_is_reported(words):
+    """Python flushes its buffer at exit, when errors can no longer be reported."""
     environment = {name: value for name, value in os.environ.items() if name != "PYTHONUNBUFFERED"}
     command = f'"{sys.executable}" -m stacl {words}'
     full = subprocess.run(["bash", "-c", f"{command} > /dev/full"], capture_output=True, cwd=ROOT, env=environment)
@@ -182,7 +182,7 @@ def test_what_cannot_be_written_is_said(words):
     gone = f"set -o pipefail; {command} | true"
     left = subprocess.run(["bash", "-c", gone], capture_output=True, cwd=ROOT, env=environment)
     assert left.stderr == b""
-    assert left.returncode in (0, 141)  # 0: written before the reader had gone
+    assert left.returncode in (0, 141)  # 0: written before the reader closed the pipe
 
 
 def test_output_is_utf8_whatever_the_locale():
@@ -192,11 +192,11 @@ def test_output_is_utf8_whatever_the_locale():
     assert "■" in done.stdout.decode("utf-8")
 
 
-def test_the_name_of_a_file_may_be_in_anything():
+def test_file_names_may_have_any_encoding():
     done = subprocess.run([sys.executable, "-m", "stacl", "score", b"b\xe4d.log"], capture_output=True)
     assert done.returncode == 2
     assert done.stderr == b"stacl score: cannot read b\\udce4d.log: No such file or directory\n"
 
 
-def test_a_name_of_a_book_is_not_compared_with_ours():
+def test_a_very_long_name_gets_no_suggestion():
     assert suggest("wait-k" * 100, ["wait-k"]) == ""

@@ -1,4 +1,4 @@
-"""The config of a run: documented defaults, a round trip, typed changes and mistakes that are named."""
+"""The config of a run: documented defaults, round trip, typed changes, and errors that name the field."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def value_of(settings: Config, name: str) -> Any:
     return found
 
 
-def test_every_field_has_a_default_of_its_type_and_a_sentence():
+def test_every_field_has_a_default_of_its_type_and_a_description():
     default = Config()
     assert len(list(leaves())) > 40
     for name, description, kind in leaves():
@@ -54,7 +54,7 @@ def test_every_field_has_a_default_of_its_type_and_a_sentence():
             assert type(value) is (get_origin(kind) or kind), name
 
 
-def test_the_described_config_is_one_that_loads_to_the_defaults(tmp_path):
+def test_the_described_config_loads_to_the_defaults(tmp_path):
     path = tmp_path / "all.toml"
     path.write_text(config.describe(), encoding="utf-8")
     raw = tomllib.loads(config.describe())
@@ -68,7 +68,7 @@ def test_the_described_config_is_one_that_loads_to_the_defaults(tmp_path):
         assert any(description in line for line in config.describe().splitlines()), name
 
 
-def test_lists_of_two_configs_are_two(empty):
+def test_configs_do_not_share_lists(empty):
     one, other = config.load(empty, LEAST), Config()
     one.data.corpora.append("reverse")
     one.data.valid.append("copy/val")
@@ -96,7 +96,7 @@ def test_saved_and_loaded(empty, tmp_path):
 
 
 @pytest.mark.parametrize("path", sorted((ROOT / "configs").glob("*.toml")), ids=lambda path: path.stem)
-def test_the_configs_that_are_shipped_load(path):
+def test_the_shipped_configs_load(path):
     assert config.load(path).data.source
 
 
@@ -157,14 +157,14 @@ def test_the_last_change_wins_over_the_file(tmp_path):
         ("policy=wait-q", "no policy is called 'wait-q'; did you mean wait-k?"),
     ],
 )
-def test_mistakes_are_named(empty, change, message):
+def test_errors_name_the_field(empty, change, message):
     with pytest.raises(UserError) as caught:
         config.load(empty, [*LEAST, change])
     assert message in str(caught.value)
     assert "\n" not in str(caught.value)
 
 
-def test_files_that_are_no_config(tmp_path):
+def test_invalid_config_files(tmp_path):
     with pytest.raises(UserError, match="no config file"):
         config.load(tmp_path / "absent.toml")
     for content in (b"[train\n", b"\xff\xfe", b"policy = wait-k\n"):
@@ -175,7 +175,7 @@ def test_files_that_are_no_config(tmp_path):
         config.load(tmp_path)
 
 
-def test_presets_fill_in_what_is_not_said():
+def test_presets_fill_in_missing_sizes():
     tiny = ModelSettings(preset="tiny", width=64).resolved()
     assert (tiny.width, tiny.inner, tiny.heads, tiny.encoder_layers) == (64, 256, 4, 4)
     base = ModelSettings(preset="base").resolved()

@@ -1,4 +1,4 @@
-"""The examples in docstrings are run: of every module of the package."""
+"""Runs the examples in the docstrings of every module."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def test_examples(name):
 
 
 def test_examples_are_found():
-    """A walk that finds nothing would pass, too."""
+    """Without this, a search that finds nothing would pass."""
     finder = doctest.DocTestFinder()
     count = sum(
         bool(examples.examples) for name in MODULES for examples in finder.find(importlib.import_module(name), name)

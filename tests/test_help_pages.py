@@ -1,4 +1,4 @@
-"""docs/commands.md is what the program says of itself."""
+"""docs/commands.md matches the help texts."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import runpy
 from tests.conftest import ROOT
 
 
-def test_the_page_is_what_the_program_prints(monkeypatch):
+def test_the_page_matches_the_help(monkeypatch):
     monkeypatch.setenv("COLUMNS", "100")
     made = runpy.run_path(str(ROOT / "docs" / "make_commands.py"))
     assert made["PAGE"].read_text(encoding="utf-8") == made["render"](), "run `make docs`"

@@ -1,4 +1,4 @@
-"""The shape of the package: layers, sizes, one class a name, and a word on the door of every room."""
+"""The structure of the package: layers, sizes, unique class names, and a docstring for every sub-package."""
 
 from __future__ import annotations
 
@@ -14,24 +14,24 @@ from tests.conftest import ROOT
 
 PACKAGE = ROOT / "stacl"
 MODULES = sorted(PACKAGE.rglob("*.py"))
-ROOMS = sorted(path.parent for path in PACKAGE.glob("*/__init__.py"))
+PACKAGES = sorted(path.parent for path in PACKAGE.glob("*/__init__.py"))
 
 
 def tree(path: Path) -> ast.Module:
     return ast.parse(path.read_text(encoding="utf-8"))
 
 
-def test_a_room_imports_only_from_below() -> None:
+def test_a_package_imports_only_from_lower_layers() -> None:
     command = [sys.executable, "-c", "from importlinter.cli import lint_imports_command; lint_imports_command()"]
     done = subprocess.run([*command, "--no-cache"], cwd=ROOT, capture_output=True, text=True)
     assert done.returncode == 0, done.stdout
 
 
-@pytest.mark.parametrize("room", ROOMS, ids=lambda room: room.name)
-def test_every_room_says_what_it_is_for_and_may_import(room: Path) -> None:
-    said = ast.get_docstring(tree(room / "__init__.py")) or ""
-    assert len(said.split()) >= 15
-    assert "import" in said
+@pytest.mark.parametrize("package", PACKAGES, ids=lambda package: package.name)
+def test_every_package_documents_its_purpose_and_imports(package: Path) -> None:
+    docstring = ast.get_docstring(tree(package / "__init__.py")) or ""
+    assert len(docstring.split()) >= 15
+    assert "import" in docstring
 
 
 def test_no_module_has_more_than_300_lines() -> None:
@@ -49,12 +49,12 @@ def test_no_function_has_more_than_60_lines() -> None:
     assert [function for function in functions if function[2] > 60] == []
 
 
-def test_no_two_classes_have_one_name() -> None:
+def test_class_names_are_unique() -> None:
     names = Counter(node.name for path in MODULES for node in tree(path).body if isinstance(node, ast.ClassDef))
     assert [name for name, times in names.items() if times > 1] == []
 
 
-def test_only_the_run_folder_spells_its_files() -> None:
+def test_only_the_run_folder_names_its_files() -> None:
     spelled = {
         path.relative_to(PACKAGE).as_posix()
         for path in MODULES

@@ -1,4 +1,4 @@
-"""Input that arrives: opened, read as soon as something is there, and stopped by signals."""
+"""Opens input, reads it as soon as it arrives, and stops at signals."""
 
 from __future__ import annotations
 
@@ -18,18 +18,19 @@ _SIGNALS = [signal.SIGINT, signal.SIGTERM, *([signal.SIGHUP] if hasattr(signal, 
 
 
 class StopSignal:
-    """Ctrl-C or a termination signal stops at once while waiting, else between two words, so that no step is half-done.
+    """Handles Ctrl-C and termination signals.
 
-    A second signal stops the program wherever it is.
+    While the program waits for input, a signal stops it at once. Otherwise it stops between two words, so that each
+    step is complete. A second signal stops it immediately.
     """
 
     def __init__(self) -> None:
-        self.number = 0  # of the signal that arrived
+        self.number = 0  # of the signal that arrived; 0 if none has
         self.repeated = False
         self._waiting = False
 
     def __enter__(self) -> StopSignal:
-        # A signal that is ignored, as under nohup, stays ignored.
+        # A signal that is ignored, as under nohup, stays ignored. SIGINT is always handled.
         handled = [number for number in _SIGNALS if signal.getsignal(number) is not signal.SIG_IGN]
         self._before = {number: signal.signal(number, self._handle) for number in {signal.SIGINT, *handled}}
         return self
@@ -40,7 +41,7 @@ class StopSignal:
 
     @contextlib.contextmanager
     def waiting(self) -> Iterator[None]:
-        """Inside, a signal raises KeyboardInterrupt, also one that arrived just before."""
+        """While inside, a signal raises KeyboardInterrupt. So does one that arrived before."""
         self._waiting = True
         try:
             self.check()
@@ -70,13 +71,13 @@ def open_input(name: str, stack: contextlib.ExitStack) -> IO[bytes]:
 
 
 def chunks(source: IO[bytes], stop: StopSignal) -> Iterator[bytes]:
-    """Everything that arrives, at once: a read does not wait until a buffer is full."""
+    """Yield input as soon as it arrives. A read does not wait until a buffer is full."""
     while chunk := wait_for(source.fileno(), 65536, stop):
         yield chunk
 
 
 def wait_for(handle: int, most: int, stop: StopSignal) -> bytes:
-    """At most so many bytes, once something has arrived; empty at the end."""
+    """Wait for input and return at most `most` bytes, or none at the end."""
     with stop.waiting():
         while True:
             try:
@@ -84,4 +85,4 @@ def wait_for(handle: int, most: int, stop: StopSignal) -> bytes:
             except BlockingIOError:  # another process made the pipe or terminal non-blocking
                 select.select([handle], [], [])
             except OSError as error:
-                raise UserError(f"the text cannot be read: {error.strerror}") from None
+                raise UserError(f"the input cannot be read: {error.strerror}") from None

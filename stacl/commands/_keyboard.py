@@ -31,7 +31,7 @@ def typed(view: LiveView, by_word: bool, wait: Callable[[int], bytes]) -> Iterat
     handle = sys.stdin.fileno()
     before = termios.tcgetattr(handle)
     try:
-        tty.setcbreak(handle, termios.TCSADRAIN)  # keeps what was typed while the model was loaded
+        tty.setcbreak(handle, termios.TCSADRAIN)  # keeps text that was typed while the model was loaded
         erase = "" if by_word else " Typed characters cannot be erased."
         print(f"Type text to translate. Enter ends a sentence, Ctrl-D ends the program.{erase}", file=sys.stderr)
         keys = _keys(iter(lambda: wait(handle), b""))

@@ -1,4 +1,4 @@
-"""What `stacl translate` shows: two lines that are redrawn on a terminal, or plain words when piped."""
+"""The output of `stacl translate`: two redrawn lines on a terminal, plain words in a pipe."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Protocol, TextIO
 from stacl.text.characters import clean
 from stacl.text.languages import Language
 
-SHOWN_WORDS = 5000  # per line: a line without an end must not fill the memory
+SHOWN_WORDS = 5000  # per line: limits the memory of a line that never ends
 _LEAST_TEXT = 20  # columns that must remain for the text if the lag is shown beside it
 _DIM, _PLAIN, _BOLD = "\x1b[2m", "\x1b[0m", "\x1b[1m"
 
@@ -22,7 +22,7 @@ class LiveView(Protocol):
         """Show letters that do not belong to a finished word yet."""
 
     def add_key(self, key: str) -> None:
-        """Show one more such letter."""
+        """Show one more letter of an unfinished word."""
 
     def add_source(self, word: str) -> None:
         """Show a source word that has arrived."""
@@ -52,7 +52,7 @@ class TerminalView:
         self._open_word = ""
 
     def set_open_word(self, text: str) -> None:
-        self._open_word = clean(text)  # as the finished word will be
+        self._open_word = clean(text)  # as it will look when finished
         self._draw()
 
     def add_key(self, key: str) -> None:
@@ -137,7 +137,7 @@ def tail(text: str, width: int) -> str:
 
 
 def _end(text: str, width: int) -> str:
-    """Search from the end: the text may be an hour long, and this runs for every word."""
+    """Search from the end: this runs for every word, and the text may be an hour long."""
     from wcwidth import wcwidth  # 13 ms, and piped output does not need it
 
     start = len(text)

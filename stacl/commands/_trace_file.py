@@ -16,10 +16,10 @@ from stacl.traces.trace import Trace
 
 
 class TraceFile:
-    """Traces, one line each.
+    """Writes traces, one line each.
 
-    Text from a file has no speaker: the arrival times of its words say nothing, and are left out. With a pace there is
-    a simulated speaker, whose first word began before it arrived.
+    Words from a file have no meaningful arrival times, so their times are left out. With a pace, a simulated speaker
+    begins the first word before it arrives, and times count from there.
     """
 
     def __init__(self, path: Path, stack: contextlib.ExitStack, pace: float | None, source: IO[bytes]) -> None:

@@ -1,7 +1,7 @@
-"""List corpora, show what is in one, check its files, prepare it for training.
+"""List corpora, show statistics of one, verify its files, or prepare it for training.
 
 stacl data                              all corpora with their licences
-stacl data multi30k --root DIR          card and statistics
+stacl data multi30k --root DIR          description and statistics
 stacl data multi30k --root DIR --verify compare the files with their checksums
 stacl data multi30k mixed-deen:exclude=ted --root DIR --out PREPARED
                                         filtered, line-aligned text files, one pair per split
@@ -25,7 +25,7 @@ from stacl.text.languages import Language, language
 from stacl.training.filters import PairFilter, filtered
 
 Row = TypeVar("Row")
-LONGEST, RATIO = 100, 4  # of pairs in training splits: words, and how much longer one side may be
+LONGEST, RATIO = 100, 4  # filters of training pairs: maximum words, maximum length ratio
 
 
 @dataclass(frozen=True)
@@ -40,36 +40,39 @@ class Statistics:
 
     @property
     def ratio(self) -> float:
-        """r: target words per source word, what catch-up needs."""
+        """r: target words per source word, which sets the catch-up rate."""
         return self.target_words / self.source_words if self.source_words else float("nan")
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("corpora", nargs="*", metavar="NAME", help="a corpus, or several: NAME[:option=value,...][*N]")
-    parser.add_argument("--root", metavar="DIR", help=f"where the data folders are (default: ${ROOT_VARIABLE})")
-    parser.add_argument("--source", metavar="LANG", help="translate from this language")
-    parser.add_argument("--target", metavar="LANG", help="translate into this language")
+    parser.add_argument("corpora", nargs="*", metavar="NAME", help="one or more corpora: NAME[:option=value,...][*N]")
+    parser.add_argument("--root", metavar="DIR", help=f"folder of the data (default: ${ROOT_VARIABLE})")
+    parser.add_argument("--source", metavar="LANG", help="source language")
+    parser.add_argument("--target", metavar="LANG", help="target language")
     parser.add_argument("--split", metavar="SPLIT", help="only this split (default: all)")
     parser.add_argument("--verify", action="store_true", help="compare the files with their checksums")
-    parser.add_argument("--out", metavar="DIR", help="write line-aligned text files here, filtered in training splits")
+    parser.add_argument("--out", metavar="DIR", help="write line-aligned text files here; training splits are filtered")
     parser.add_argument(
-        "--longest", type=int, metavar="N", help=f"of --out: drop pairs with more words (default: {LONGEST})"
+        "--longest", type=int, metavar="N", help=f"with --out: maximum words per side (default {LONGEST})"
     )
     parser.add_argument(
-        "--ratio", type=float, metavar="R", help=f"of --out: drop pairs of worse proportions (default: {RATIO})"
+        "--ratio",
+        type=float,
+        metavar="R",
+        help=f"with --out: maximum length ratio, after adding 3 words to each side (default {RATIO})",
     )
-    parser.add_argument("--duplicates", action="store_true", help="of --out: keep pairs that came before")
+    parser.add_argument("--duplicates", action="store_true", help="with --out: keep duplicate pairs")
 
 
 def run(args: argparse.Namespace) -> int:
     if not args.corpora:
         if args.verify or args.out:
-            raise UserError("--verify and --out need the name of a corpus (stacl data lists them)")
+            raise UserError("--verify and --out require the name of a corpus; `stacl data` lists them")
         return _list()
     if not args.out and (args.duplicates or args.longest is not None or args.ratio is not None):
-        raise UserError("--longest, --ratio and --duplicates are about what --out writes, and there is no --out")
+        raise UserError("--longest, --ratio and --duplicates require --out")
     if args.verify and (args.split or args.out):
-        raise UserError("--verify is about all files of a corpus; leave out --split and --out")
+        raise UserError("--verify checks all files of a corpus; remove --split and --out")
     specs = args.corpora[0] if len(args.corpora) == 1 else args.corpora
     found = corpus(specs, args.source, args.target, args.root)
     splits = [args.split] if args.split else list(found.splits)
@@ -131,14 +134,14 @@ def _verify(found: Corpus) -> int:
     states = []
     for state in found.verify():
         states.append(state)
-        known = "ok" if state.expected else "no checksum is known for it; it has"
+        known = "ok" if state.expected else "no known checksum; it has"
         verdict = known if state.fits else "differs: it has" if state.found else "missing"
         print(f"{state.path}: {verdict}{'' if verdict in ('ok', 'missing') else ' sha256 ' + state.found}")
     bad = [state for state in states if not state.fits]
     if bad:
         raise UserError(
-            f"{len(bad)} of {len(states)} files of {found.name} are not as expected,"
-            f" the first is {bad[0].path}; get them again from {found.origin}"
+            f"{len(bad)} of {len(states)} files of {found.name} are missing or differ,"
+            f" the first is {bad[0].path}; download them again from {found.origin}"
         )
     if not states:
         print(f"{found.name} has no files")
@@ -146,7 +149,7 @@ def _verify(found: Corpus) -> int:
 
 
 def _prepare(found: Corpus, splits: Iterable[str], args: argparse.Namespace) -> int:
-    """Training splits are filtered. What is measured on must stay as it is, with all its references."""
+    """Write the splits as text files. Only training splits are filtered: test sets must stay complete."""
     out = Path(args.out)
     longest = LONGEST if args.longest is None else args.longest
     ratio = RATIO if args.ratio is None else args.ratio
@@ -166,13 +169,13 @@ def _prepare(found: Corpus, splits: Iterable[str], args: argparse.Namespace) -> 
 def _write(
     rows: Iterable[tuple[str, tuple[str, ...]]], out: Path, split: str, languages: tuple[Language, Language]
 ) -> list[Path]:
-    """One file a side, a further reference as SPLIT.ref2.LANGUAGE ...; a file appears when it is complete."""
+    """Write one file per side, and further references as SPLIT.ref2.LANGUAGE. Files appear when complete."""
     source, target = languages
     second = f"target.{target.code}" if source == target else target.code
     paths = [out / f"{split}.{source.code}", out / f"{split}.{second}"]
     for path in paths:
         if path.exists():
-            raise UserError(f"{path} is there already; name another folder with --out")
+            raise UserError(f"{path} already exists; name another folder with --out")
     try:
         out.mkdir(parents=True, exist_ok=True)
         with ExitStack() as stack:
@@ -203,7 +206,7 @@ def _partial(path: Path) -> Path:
 
 
 def _progress(rows: Iterable[Row], what: str) -> Iterator[Row]:
-    """The rows, with a line on a terminal every half second, so that long work is seen to go on."""
+    """Yield the rows, and print the progress on a terminal every half second."""
     began = shown = time.monotonic()
     number = 0
     for number, row in enumerate(rows, start=1):

@@ -32,11 +32,11 @@ if TYPE_CHECKING:
     from stacl.evaluation.evaluate import Condition
     from stacl.live.translator import Translator
 
-UNITS = ("word", "char")  # our traces hold words, and characters follow from them
+UNITS = ("word", "char")  # traces hold words, from which characters can be counted
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    # Options that take several values would also take the model: it comes first.
+    # The model comes first: options with several values would also consume it.
     parser.usage = "%(prog)s MODEL (--source F --reference F [F ...] | --set NAME/SPLIT [...]) [options]"
     add = parser.add_argument
     add("model", metavar="MODEL", help="a shipped model or a run folder")

@@ -1,4 +1,4 @@
-"""Draw a sentence's path, quality against latency, or the example display.
+"""Plot the read/write path of a sentence, quality against latency, or an example sentence.
 
 stacl plot path traces.jsonl --sentence 3 --out path.svg
 stacl plot tradeoff ours=ours.json theirs=theirs.json --x AL CW --out curve.png

@@ -1,4 +1,4 @@
-"""Score a log of read/write decisions: latency, and with references quality.
+"""Score a log of read/write decisions: latency, and quality if references are given.
 
 FILE is a log of any system: read/write strings (0 or R, 1 or W), our traces, or SimulEval's instances.log (or the
 folder that holds it). The format is detected. Every number is printed with a signature that says how it was computed.
@@ -28,11 +28,11 @@ from stacl.support.errors import UserError
 from stacl.traces import logs
 from stacl.traces.trace import UNITS
 
-_LANGUAGE_SAMPLE = 100  # lines of a reference, or sentences of a log, that show the language
+_LANGUAGE_SAMPLE = 100  # lines of a reference, or sentences of a log, from which the language is detected
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    parser.usage = "%(prog)s FILE [options]"  # --reference would also take the file: it comes first
+    parser.usage = "%(prog)s FILE [options]"  # the file comes first: --reference would also consume it
     add = parser.add_argument
     add("file", metavar="FILE", help="the log; - is stdin")
     add("--format", choices=logs.FORMATS, help="format of the log (default: detected from its first line)")

@@ -5,8 +5,8 @@
   stacl train --resume --out runs/wait5
   torchrun --nproc-per-node 2 -m stacl train configs/toy.toml   # two processes; see docs/training.md
 
-The run folder holds all that is needed to use the model, or to go on: a run that was killed resumes to bit-identical
-weights. --fields prints every field of a config with its default and what it means.
+The run folder holds everything that is needed to use the model or to resume training. A run that was killed and resumed
+ends with bit-identical weights. --fields prints every field of a config with its default and its meaning.
 """
 
 from __future__ import annotations
@@ -36,9 +36,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
         metavar="A.B=C",
         help="change a field, e.g. --set train.rate=5e-4",
     )
-    parser.add_argument("--out", type=Path, metavar="RUN", help="run folder (default: runs/ and the config's name)")
-    parser.add_argument("--resume", action="store_true", help="go on from the run folder's last checkpoint")
-    parser.add_argument("--fields", action="store_true", help="print all fields of a config and stop")
+    parser.add_argument("--out", type=Path, metavar="RUN", help="run folder (default: runs/ + name of the config)")
+    parser.add_argument("--resume", action="store_true", help="continue from the last checkpoint of the run folder")
+    parser.add_argument("--fields", action="store_true", help="print all fields of a config and exit")
 
 
 def run(args: argparse.Namespace) -> int:
@@ -46,10 +46,10 @@ def run(args: argparse.Namespace) -> int:
         print(config.describe())
         return 0
     if args.config is None and not (args.resume and args.out):
-        raise UserError("a config is needed, for example configs/toy.toml; or --resume --out RUN to go on")
+        raise UserError("no config; give one, for example configs/toy.toml, or resume a run with --resume --out RUN")
     run_folder = RunFolder(args.out or Path("runs") / args.config.stem)
     settings = _settings(args, run_folder)
-    policy(settings.policy)  # a mistake in one's own is said before any work is done
+    policy(settings.policy)  # report a mistake in a custom policy before any work is done
 
     from stacl.training.distributed import world
 
@@ -62,7 +62,7 @@ def _train(settings: config.Config, folder: RunFolder, resume: bool, world: Worl
     from stacl.training.prepare import prepare
     from stacl.training.trainer import Trainer
 
-    choose_device(settings.train.device, world.local)  # says so if there is none, before any work is done
+    choose_device(settings.train.device, world.local)  # report a missing device before any work is done
 
     def say(text: str) -> None:
         if world.first:
@@ -75,20 +75,20 @@ def _train(settings: config.Config, folder: RunFolder, resume: bool, world: Worl
     if trainer.resume():
         say(f"resumed {folder} at step {trainer.position.step:,}")
     if trainer.position.finished:
-        say(f"{folder} has finished already: {trainer.position.finished}")
+        say(f"{folder} has already finished: {trainer.position.finished}")
         return 0
     if world.first:
         for name, old, new in folder.changed_fields(settings):
-            say(f"train.{name} is {new} from here on; it was {old}")
-        folder.save_settings(settings)  # not before it is known that the run can go on so
+            say(f"train.{name} changes from {old} to {new}")
+        folder.save_settings(settings)  # only now is it known that the run can continue with them
         folder.save_schedule(trainer.policy)
     size = sum(p.numel() for p in trainer.model.parameters())
-    together = f", {world.size} processes" if world.size > 1 else ""
-    say(f"{folder}: {settings.policy}, {size / 1e6:.1f} M parameters, {trainer.device}{together}")
+    process_note = f", {world.size} processes" if world.size > 1 else ""
+    say(f"{folder}: {settings.policy}, {size / 1e6:.1f} M parameters, {trainer.device}{process_note}")
     try:
         trainer.fit()
     except KeyboardInterrupt:
-        say(f"\nstopped; `stacl train --resume --out {folder}` goes on from the last checkpoint")
+        say(f"\nstopped; continue from the last checkpoint with: stacl train --resume --out {folder}")
         return 130
     if world.first:
         print(folder)
@@ -96,7 +96,7 @@ def _train(settings: config.Config, folder: RunFolder, resume: bool, world: Worl
 
 
 def _settings(args: argparse.Namespace, run: RunFolder) -> config.Config:
-    """The given config, or, resuming, the one of the run with changes that do not make it another run."""
+    """Return the config. When resuming, the run's own config may change only in fields that keep it the same run."""
     if not (args.resume and run.config.exists()):
         if args.config is None:
             raise UserError(f"{run} is not a run folder: it has no config.toml")

@@ -1,7 +1,7 @@
-"""Translate live: words in as they arrive, words out as soon as the policy allows, never revised.
+"""Translate live: each word is translated as soon as the policy allows, and the output is never revised.
 
-A word is read at its white space, not at the end of the line, and each translated word is written at once. Piped, the
-output is plain text, one line for each line of the input. On a terminal two lines show the source and, below it, the
+A source word is read as soon as white space follows it, not at the end of the line. Each translated word is written at
+once. In a pipe, the output is plain text with one line per input line. On a terminal, two lines show the source and the
 translation with its lag.
 
   echo "Ein Mann schläft auf dem Sofa." | stacl translate de-en --policy wait-k:3
@@ -89,14 +89,14 @@ def run(args: argparse.Namespace) -> int:
     from stacl.text.source import SourceText
 
     decoding = Decoding(beam=args.beam, ahead=args.ahead)
-    chosen = None if args.policy is None else policy(args.policy)  # a typo is reported before anything is loaded
+    chosen = None if args.policy is None else policy(args.policy)  # report a typo before anything is loaded
     with contextlib.ExitStack() as stack:
         source = open_input(args.file, stack)
         translator = api.load(args.model)
         # Opened last: it empties the file.
         log = None if args.trace is None else TraceFile(args.trace, stack, args.pace, source)
         session = translator.stream(chosen, decoding=decoding, on_trace=log.keep if log else None)
-        with contextlib.suppress(OSError):  # not a file, as in tests
+        with contextlib.suppress(OSError):  # standard output has no file descriptor, as in tests
             os.set_blocking(sys.stdout.fileno(), True)  # a shared pipe may be non-blocking, and would drop output
         on_terminal = sys.stdout.isatty()
         view: LiveView
@@ -110,7 +110,7 @@ def run(args: argparse.Namespace) -> int:
             arriving = typed(view, by_word, lambda handle: wait_for(handle, 1024, stop))
         else:
             arriving = chunks(source, stop)
-        # A line is a sentence: a line without words is an empty trace.
+        # With --whole-lines a line is a sentence, so a line without words gives an empty trace.
         empty = log.keep if log and args.whole_lines else None
         text = SourceText(translator.source_language, segment=not args.whole_lines)
         return _interpret(session, text, arriving, view, args.pace, stop, empty)
@@ -125,7 +125,7 @@ def _interpret(
     stop: StopSignal,
     on_empty: Callable[[Trace], None] | None,
 ) -> int:
-    """The loop: read, write. Ctrl-C and the end of the input still write what is due."""
+    """Read and write until the input ends. After Ctrl-C the rest of the current sentence is still written."""
     from stacl.text.sentences import SENTENCE_END
     from stacl.text.words import LINE_END
 
@@ -146,7 +146,7 @@ def _interpret(
             if reader.broken and "\ufffd" in event and not warned and not sys.stdout.isatty():
                 usual = session.translator.source_language.fallback_encoding
                 usual = "utf-16" if reader.begins_as_utf16 else usual
-                warned = True  # once: a live stream may be broken for a moment only
+                warned = True  # once: a live stream may be broken only for a moment
                 print(
                     f"stacl translate: line {line} is not UTF-8; unreadable bytes are lost."
                     f" Convert the text first, for example with iconv -f {usual} -t utf-8",
@@ -161,7 +161,7 @@ def _interpret(
             view.set_lag(session.behind)
     except KeyboardInterrupt:
         code = 128 + (stop.number or signal.SIGINT)
-    if not stop.repeated:  # else a step may be half-done
+    if not stop.repeated:  # after a second signal a step may be incomplete
         for item in text.stop():
             _write(session.take(item), view)
     if in_line:

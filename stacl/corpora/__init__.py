@@ -1,2 +1,4 @@
-"""From what: pairs of sentences with licence, citation, checksums and splits. One file per corpus; the file name is its
-name. It may import text, traces, policies and support."""
+"""Corpora: sentence pairs in splits, with licence, citation and checksums.
+
+Each corpus is one file, and the file name is its name. May import text, traces, policies and support.
+"""

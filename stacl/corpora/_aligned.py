@@ -1,4 +1,4 @@
-"""Line-aligned files, read side by side, one row at a time: a corpus of any size needs no memory."""
+"""Streaming of line-aligned text files, one line of each at a time."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from stacl.support.files import checksum
 
 
 def rows(paths: Sequence[Path]) -> Iterator[tuple[str, ...]]:
-    """Row by row, one line of every file, without line ends. Missing files are told at once."""
+    """Rows of one line per file, without line ends. A missing file is an error at once, not at the first row."""
     for path in paths:
         if not path.is_file():
             raise UserError(f"{path}: no such file; expected one line-aligned text file per language")
@@ -34,8 +34,7 @@ def _rows(paths: Sequence[Path]) -> Iterator[tuple[str, ...]]:
 
 def _open(path: Path) -> BinaryIO:
     try:
-        # Binary: lines end at a line feed and nowhere else, and an error in the encoding gets its line
-        # number.
+        # Binary: only a line feed ends a line, and a decoding error has a line number.
         return path.open("rb")
     except OSError as error:
         raise UserError(f"{path}: cannot be read ({error.strerror})") from error
@@ -59,7 +58,7 @@ def _misaligned(paths: Sequence[Path], files: Sequence[BinaryIO], lines: Sequenc
         number - 1 if line is None else number + sum(1 for _ in file) for line, file in zip(lines, files, strict=True)
     ]
     found = ", ".join(f"{path} has {count} lines" for path, count in zip(paths, counts, strict=True))
-    return f"{found}: the files must have as many lines as each other; line {number} has no partner"
+    return f"{found}: the files must have the same number of lines; line {number} has no partner"
 
 
 def sha256(path: Path) -> str:

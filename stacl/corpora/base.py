@@ -1,4 +1,4 @@
-"""What a corpus is: pairs of sentences in named splits, with licence, citation, origin and checksums.
+"""The interface of a corpus: sentence pairs in named splits, with licence, citation, origin and checksums.
 
     >>> toy = corpus("reverse:longest=4")
     >>> dict(toy.splits)
@@ -7,8 +7,8 @@
     >>> source.split() == target.split()[::-1]
     True
 
-A corpus is written as `NAME`, `NAME:option=value,option=value`, and in a list of corpora also `NAME*3`:
-three times in training. A new corpus is a file of this folder with one class.
+A corpus is written as `NAME` or `NAME:option=value,option=value`. In a list of corpora, `NAME*3` repeats it three times
+in training. A new corpus is a file in this folder with one class.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ AnyPath = str | os.PathLike[str]
 
 @dataclass(frozen=True)
 class FileState:
-    """One file of a corpus as it should be and as it is. `found` is empty if the file is missing."""
+    """The expected and the actual sha256 of one file of a corpus. `found` is empty if the file is missing."""
 
     path: Path
     expected: str | None
@@ -45,9 +45,9 @@ class FileState:
 
 
 class Corpus(ABC):
-    """Pairs of sentences. A subclass states the facts below and says where its rows come from.
+    """Sentence pairs. A subclass sets the attributes below and implements `rows`.
 
-    `splits` gives each split's role: `train`, `dev` (to choose by) or `test` (to report).
+    `splits` maps each split to its role: `train`, `dev` (for model selection) or `test` (for results).
     """
 
     description: str
@@ -58,7 +58,7 @@ class Corpus(ABC):
     splits: Mapping[str, str]
 
     def __init__(self, source: str | None = None, target: str | None = None) -> None:
-        """The direction: one language is enough, none means the order in which the corpus names them."""
+        """Set the direction. One language is enough; the default is the order of `languages`."""
         self.name = type(self).__module__.rpartition(".")[2].replace("_", "-")
         wanted = [language(code).code if code else None for code in (source, target)]
         for pair in (self.languages, self.languages[::-1]):
@@ -72,24 +72,24 @@ class Corpus(ABC):
 
     @abstractmethod
     def rows(self, split: str) -> Iterator[tuple[str, tuple[str, ...]]]:
-        """A source sentence and its references, one or more, streamed. The split is one of `splits`."""
+        """Stream the rows of a split: a source sentence and one or more references."""
 
     def open(self, split: str = "train") -> Iterator[tuple[str, str]]:
-        """The pairs of a split, streamed; of several references, the first."""
+        """Stream the pairs of a split: the source and its first reference."""
         return ((source, references[0]) for source, references in self.open_references(split))
 
     def open_references(self, split: str) -> Iterator[tuple[str, tuple[str, ...]]]:
-        """The source sentences of a split with all their references."""
+        """Stream the source sentences of a split with all their references."""
         if split not in self.splits:
             raise UserError(f"corpus {self.name} has no split {split!r}{suggest(split, self.splits)}")
         return self.rows(split)
 
     def files(self) -> Mapping[Path, str | None]:
-        """The files that this corpus reads, with the sha256 that they should have, if one is known."""
+        """The files of this corpus and their expected sha256, if known."""
         return {}
 
     def verify(self) -> Iterator[FileState]:
-        """Each file compared with its checksum, one after the other: a caller can show how far it is."""
+        """Compare each file with its checksum, one at a time, so that a caller can show progress."""
         for path, expected in self.files().items():
             yield FileState(path, expected, _aligned.sha256(path) if path.is_file() else "")
 
@@ -97,14 +97,14 @@ class Corpus(ABC):
 class FolderCorpus(Corpus):
     """A corpus in a folder below the user's root.
 
-    Its files are called `SPLIT.LANGUAGE`, further references `SPLIT.LABEL.LANGUAGE`, and `SPLIT.domain` names
-    the origin of each line.
+    Its files are `SPLIT.LANGUAGE`, and `SPLIT.LABEL.LANGUAGE` for more references. `SPLIT.domain` has the domain of
+    each line.
     """
 
     folder: ClassVar[str]
     checksums: ClassVar[Mapping[str, str]]
     development: ClassVar[frozenset[str]] = frozenset()
-    # Domain -> licence. A group such as `docs` stands for all of docs-debian, docs-desktop ...
+    # Domain -> licence. A group such as `docs` means docs-debian, docs-desktop and so on.
     domain_licences: ClassVar[Mapping[str, str]] = {}
 
     def __init__(
@@ -118,8 +118,8 @@ class FolderCorpus(Corpus):
         super().__init__(source, target)
         found = root or os.environ.get(ROOT_VARIABLE)
         self._root = Path(found) if found else None
-        self._wanted = self._domains(domains) or frozenset(self.domain_licences)
-        self._wanted -= self._domains(exclude)
+        self._selected = self._domains(domains) or frozenset(self.domain_licences)
+        self._selected -= self._domains(exclude)
         names = dict.fromkeys(name.split(".")[0] for name in self.checksums)
         self.splits = {name: self._role(name) for name in names}
 
@@ -127,12 +127,12 @@ class FolderCorpus(Corpus):
         return "train" if split.startswith("train") else "dev" if split in self.development else "test"
 
     def _domains(self, given: str | Iterable[str]) -> frozenset[str]:
-        """Domain names, groups resolved; in a string they are separated by `+`."""
+        """Domain names with groups expanded. In a string they are separated by `+`."""
         found: set[str] = set()
         for name in filter(None, given.split("+")) if isinstance(given, str) else given:
             members = {one for one in self.domain_licences if one == name or one.startswith(f"{name}-")}
             if not members:
-                hint = suggest(name, self.domain_licences) or "; it has none"
+                hint = suggest(name, self.domain_licences) or "; it has no domains"
                 raise UserError(f"corpus {self.name} has no domain {name!r}{hint}")
             found |= members
         return frozenset(found)
@@ -141,14 +141,14 @@ class FolderCorpus(Corpus):
     def root(self) -> Path:
         if self._root is None:
             raise UserError(
-                f"corpus {self.name} needs its files: name the folder that contains {self.folder} with"
-                f" --root, with root in the configuration, or with the environment variable {ROOT_VARIABLE}"
+                f"corpus {self.name} needs its files: set the folder that contains {self.folder} with"
+                f" --root, with data.root in the configuration, or with the environment variable {ROOT_VARIABLE}"
             )
         return self._root / self.folder
 
     def used_domains(self) -> dict[str, str]:
-        """The domains that this corpus is restricted to, with their licences."""
-        return {name: licence for name, licence in self.domain_licences.items() if name in self._wanted}
+        """The selected domains and their licences."""
+        return {name: licence for name, licence in self.domain_licences.items() if name in self._selected}
 
     def files(self) -> Mapping[Path, str | None]:
         return {self.root / name: checksum for name, checksum in self.checksums.items()}
@@ -159,25 +159,25 @@ class FolderCorpus(Corpus):
         targets = [name for name in names if name.endswith(f".{self.target}")]
         domain = [name for name in names if name.endswith(".domain")]
         table = _aligned.rows([self.root / name for name in (source, *targets, *domain)])
-        if self._wanted == frozenset(self.domain_licences):
+        if self._selected == frozenset(self.domain_licences):
             return ((row[0], row[1 : 1 + len(targets)]) for row in table)
         if not domain:
-            raise UserError(f"corpus {self.name}: split {split} does not say which domains its lines are of")
-        return self._of_wanted_domains(table, split)
+            raise UserError(f"corpus {self.name}: split {split} has no .domain file, so domains cannot be selected")
+        return self._in_domains(table, split)
 
-    def _of_wanted_domains(self, table: Iterator[tuple[str, ...]], split: str) -> Iterator[tuple[str, tuple[str, ...]]]:
+    def _in_domains(self, table: Iterator[tuple[str, ...]], split: str) -> Iterator[tuple[str, tuple[str, ...]]]:
         empty = True
         for source, *targets, domain in table:
-            if domain in self._wanted:
+            if domain in self._selected:
                 empty = False
                 yield source, tuple(targets)
         if empty:
-            wanted = ", ".join(sorted(self._wanted)) or "any (all are excluded)"
-            raise UserError(f"corpus {self.name}: no line of split {split} is of the domain {wanted}")
+            wanted = ", ".join(sorted(self._selected)) or "(all domains are excluded)"
+            raise UserError(f"corpus {self.name}: split {split} has no line of the domain {wanted}")
 
 
 class Concatenation(Corpus):
-    """Several corpora of one direction, one after the other; in training each as often as its number says."""
+    """Several corpora of one direction, one after the other. In training, each is repeated by its number."""
 
     description = "several corpora, one after the other"
 
@@ -190,8 +190,8 @@ class Concatenation(Corpus):
         for part, _ in parts:
             if (part.source, part.target) != self.languages:
                 raise UserError(
-                    f"corpora of one list need one direction: {first.name} is {first.source}-{first.target},"
-                    f" {part.name} is {part.source}-{part.target}; name source and target"
+                    f"all corpora of a list must have one direction: {first.name} is {first.source}-{first.target},"
+                    f" {part.name} is {part.source}-{part.target}; set source and target"
                 )
         super().__init__()
         self.name = " + ".join(part.name + (f"*{times}" if times > 1 else "") for part, times in parts)
@@ -201,7 +201,7 @@ class Concatenation(Corpus):
         self.splits = {split: role for part, _ in parts for split, role in part.splits.items()}
 
     def rows(self, split: str) -> Iterator[tuple[str, tuple[str, ...]]]:
-        """The parts that have this split; only training repeats."""
+        """The rows of the parts that have this split. Only training splits are repeated."""
         for part, times in self.parts:
             for _ in range(times if part.splits.get(split) == "train" else 1):
                 if split in part.splits:
@@ -217,7 +217,7 @@ def corpus(
     target: str | None = None,
     root: AnyPath | None = None,
 ) -> Corpus:
-    """The corpus that is written so, or the concatenation of a list of them."""
+    """The corpus of a specification, or the concatenation of a list of specifications."""
     specs = [spec] if isinstance(spec, str) else spec
     parts = [_part(one, {"source": source, "target": target, "root": root}) for one in specs]
     if isinstance(spec, str) and parts[0][1] == 1:
@@ -232,7 +232,8 @@ def _part(spec: str, common: Mapping[str, Any]) -> tuple[Corpus, int]:
     name, given, times = written.groups()
     kind: type[Corpus] = plugins.find("corpora", name.strip(), Corpus)  # type: ignore[type-abstract]
     parameters = inspect.signature(kind).parameters.values()
-    known = [one.name for one in parameters if not str(one.annotation).startswith("Mapping")]  # those are for Python
+    # A mapping can be passed from Python only.
+    known = [one.name for one in parameters if not str(one.annotation).startswith("Mapping")]
     options = {option: value for option, value in common.items() if option in known}
     for item in filter(None, (given or "").split(",")):
         option, sign, value = (part.strip() for part in item.partition("="))

@@ -1,4 +1,4 @@
-"""A toy task: the translation is the sentence itself. wait-1 can learn it."""
+"""A toy task: the target is the source. wait-1 can learn it."""
 
 from __future__ import annotations
 

@@ -1,12 +1,12 @@
-"""The German-English dictionary of Ding: words in their forms, phrases, and sentences that show how they are used.
+"""The German-English dictionary Ding: inflected words, phrases, and example sentences.
 
-A line is an entry: German, ` :: `, English. Both sides have the same number of parts, set apart by ` | `, and a part
-may list other ways to say it after `;`. What stands in brackets is about the words, and not said:
+An entry is one line: German, ` :: `, English. Both sides have the same number of parts, separated by ` | `. A part may
+list several alternatives, separated by `;`. Remarks in brackets are removed:
 
-    >>> from stacl.corpora.ding import said
-    >>> said("jdn. (in der Öffentlichkeit) angehen; anpöbeln {vt} [soc.]", "de")
+    >>> from stacl.corpora.ding import alternatives
+    >>> alternatives("jdn. (in der Öffentlichkeit) angehen; anpöbeln {vt} [soc.]", "de")
     ['jemanden angehen', 'anpöbeln']
-    >>> said("to accost sb. [formal]", "en")
+    >>> alternatives("to accost sb. [formal]", "en")
     ['to accost someone']
 """
 
@@ -22,13 +22,13 @@ from stacl.support.errors import UserError
 
 # Grammar, subject, remark, other spelling, abbreviation.
 _REMARK = re.compile(r"\{[^}]*\}|\[[^]]*\]|\([^)]*\)|<[^>]*>|(?<!\S)/[^/]+/(?!\S)")
-# What is left of a choice or of something unfinished: nobody says "in/of the Saarland" or "Giga…".
-_UNSAYABLE = re.compile(r"[/{}\[\]()<>|~…=*+]|\.\.\.|\b(?:usw|etc|bzw|spp|z\. ?B|e\. ?g)\.")
-_ABBREVIATED = {
+# Choices and incomplete text, such as "in/of the Saarland" or "Giga…".
+_INCOMPLETE = re.compile(r"[/{}\[\]()<>|~…=*+]|\.\.\.|\b(?:usw|etc|bzw|spp|z\. ?B|e\. ?g)\.")
+_ABBREVIATIONS = {
     "de": {"jdn.": "jemanden", "jdm.": "jemandem", "jds.": "jemandes", "jd.": "jemand", "etw.": "etwas"},
     "en": {"sb.": "someone", "sth.": "something"},
 }
-# Subjects and ages of words that few people say.
+# Labels of technical, obsolete, rare and vulgar entries.
 _SPECIALIST = re.compile(
     r"\[(?:(?:ornith|techn|med|chem|bot|zool|electr|constr|min|anat|textil|phys|math|geol|biol|ling|naut|mach|biochem|phil"
     r"|pharm|arch|astron|statist|myc|photo|aviat|envir|agr|meteo|astrol|obs|poet|vulg)\."
@@ -39,7 +39,7 @@ _MARKS = ".,;:!?\"'()„“”»«"
 
 
 class Ding(FolderCorpus):
-    description = "a dictionary: words in their forms, phrases, and sentences that show their use"
+    description = "a dictionary: inflected words, phrases, and example sentences"
     licence = "GPL, version 2 or later"
     citation = "Frank Richter (1995-2023): Ding, German-English dictionary, TU Chemnitz"
     origin = "https://dict.tu-chemnitz.de; or the file de-en of Debian's package trans-de-en, saved as ding/train.txt"
@@ -57,14 +57,14 @@ class Ding(FolderCorpus):
         exclude: str = "",
         among: str = "",
     ) -> None:
-        """`among` names a text below the root, such as deen-large/train.de: no entry whose source has a word that does
-        not stand there. A dictionary has more words than anybody says, and a model remembers only so many.
+        """`among` is a text file below the root, such as deen-large/train.de. Entries with a source word that is not in
+        this file are dropped: most words of a dictionary are too rare for a model to learn.
         """
         super().__init__(source, target, root, domains, exclude)
         self._among = among
 
     def rows(self, split: str) -> Iterator[tuple[str, tuple[str, ...]]]:
-        """Each way to say something in the source, with the first way to say it in the target."""
+        """Each alternative of the source, with the first alternative of the target."""
         lines = _aligned.rows(list(self.files()))
         text = _aligned.rows([self.root.parent / self._among]) if self._among else ()
         known = {word for (line,) in text for word in _words(line)}
@@ -79,7 +79,7 @@ class Ding(FolderCorpus):
                     yield source, (target,)
         if empty:
             raise UserError(
-                f"{next(iter(self.files()))}: no entry of the wanted kind; expected lines as GERMAN :: ENGLISH"
+                f"{next(iter(self.files()))}: no entry in the selected domains; expected lines GERMAN :: ENGLISH"
             )
 
     def _pairs(self, line: str) -> Iterator[tuple[str, str]]:
@@ -88,26 +88,26 @@ class Ding(FolderCorpus):
             return
         special = _SPECIALIST.search(line.partition(" | ")[0]) is not None
         for part in zip(german.split(" | "), english.split(" | "), strict=False):
-            ways = {code: said(text, code) for code, text in zip(self.languages, part, strict=True)}
-            for source in ways[self.source]:
-                for target in ways[self.target][:1]:
-                    if _domain(source, target, special) in self._wanted:
+            sides = {code: alternatives(text, code) for code, text in zip(self.languages, part, strict=True)}
+            for source in sides[self.source]:
+                for target in sides[self.target][:1]:
+                    if _domain(source, target, special) in self._selected:
                         yield source, target
 
 
-def said(part: str, code: str) -> list[str]:
-    """The ways to say it that a part of an entry lists, as one would say them."""
+def alternatives(part: str, code: str) -> list[str]:
+    """The alternatives in one part of an entry, without remarks and with abbreviations expanded."""
     part = part.replace("’", "'").replace("./etw.", ".").replace("sb./sth.", "sb.")
-    ways = (" ".join(way.split()) for way in _REMARK.sub(" ", part).split(";"))
-    return [_spelt_out(way, code) for way in ways if way and not _UNSAYABLE.search(way)]
+    texts = (" ".join(text.split()) for text in _REMARK.sub(" ", part).split(";"))
+    return [_expanded(text, code) for text in texts if text and not _INCOMPLETE.search(text)]
 
 
 def _words(text: str) -> Iterator[str]:
     return filter(None, (word.strip(_MARKS) for word in text.split()))
 
 
-def _spelt_out(text: str, code: str) -> str:
-    for short, long in _ABBREVIATED[code].items():
+def _expanded(text: str, code: str) -> str:
+    for short, long in _ABBREVIATIONS[code].items():
         text = re.sub(rf"(?<!\w){re.escape(short)}", long, text)
     return re.sub(r" (?=[.,?!])", "", text)
 

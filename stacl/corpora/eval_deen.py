@@ -1,4 +1,4 @@
-"""German-English sets to choose and to report by, never to train on."""
+"""German-English development and test sets; not for training."""
 
 from __future__ import annotations
 

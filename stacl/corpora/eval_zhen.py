@@ -1,4 +1,4 @@
-"""Chinese-English sets to choose and to report by, never to train on; newstest has several references."""
+"""Chinese-English development and test sets; not for training. Some newstest sets have several references."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Any pair of line-aligned text files: `files:path=data/train` reads data/train.de and data/train.en."""
+"""The user's own line-aligned text files: `files:path=data/train` reads data/train.de and data/train.en."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from stacl.text.languages import language
 
 
 class Files(Corpus):
-    """A user's own files.
+    """Line-aligned text files of the user.
 
-    From Python `Files("de", "en", splits={"train": ("a.de", "a.en"), "val": ("b.de", "b.en", "b2.en")})`: the
-    source first, then one or more references. A split is for training if its name begins with `train`, to
-    choose by if it begins with `val` or `dev`, and for testing otherwise.
+    In Python: `Files("de", "en", splits={"train": ("a.de", "a.en"), "val": ("b.de", "b.en", "b2.en")})`, with the
+    source first, then one or more references. The role of a split is `train` if its name begins with `train`, `dev` if
+    it begins with `val` or `dev`, else `test`.
     """
 
     description = "your own line-aligned text files"
-    licence = "as you know it"
+    licence = "unknown: these are your own files"
     citation = "none"
     origin = "your disk"
 
@@ -65,7 +65,7 @@ class Files(Corpus):
 
 
 def _ending_in(path: AnyPath, root: AnyPath | None, *endings: str) -> str:
-    """`path` with a language as it was written, if there is such a file, or with the language's code."""
+    """`path` with the language as the user wrote it, if that file exists, else with the language code."""
     named = [f"{path}.{ending}" for ending in endings]
     return next((name for name in named if (Path(root or "") / name).exists()), named[-1])
 

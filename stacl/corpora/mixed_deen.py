@@ -1,4 +1,4 @@
-"""A German-English mixture of free and research corpora; `exclude=ted` for models that are shipped."""
+"""A German-English mixture of free and research corpora. Use `exclude=ted` for models that are shipped."""
 
 from __future__ import annotations
 

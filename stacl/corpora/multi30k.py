@@ -1,4 +1,4 @@
-"""Multi30k: captions of photographs, English and their German translations."""
+"""Multi30k: English captions of photographs and their German translations."""
 
 from __future__ import annotations
 

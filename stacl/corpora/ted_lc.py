@@ -11,7 +11,7 @@ class TedLc(FolderCorpus):
     description = "TED talks, lower-cased and tokenised"
     licence = "CC BY-NC-ND: not for models that are shipped"
     citation = "Cettolo, Girardi and Federico (2012): WIT3: Web Inventory of Transcribed and Translated Talks, EAMT"
-    origin = "TED talks, by way of WIT3"
+    origin = "TED talks, from WIT3"
     languages = ("de", "en")
     folder = "deen-ted-lc"
     checksums: ClassVar = {

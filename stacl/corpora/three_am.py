@@ -1,4 +1,4 @@
-"""3AM: captions with ambiguous words, the Chinese counterpart of Multi30k."""
+"""3AM: Chinese and English captions of photographs, with ambiguous words."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Batched decoding: many sentences together, each reading by the policy. The words are those of live sessions."""
+"""Batched decoding of many sentences under a policy. It writes the same words as live sessions."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ from stacl.policies.base import Action
 from stacl.support.stepwise import run
 from stacl.text.subwords import BEGIN, END, PAD, units_of
 
-# Sentences that have ended stay in the batch until so few are left: copying the states of the others costs more than
-# computing a few unused rows.
+# The batch is compacted when at most this share of its rows is still open. Computing a few unused rows costs less than
+# copying the states of the others.
 COMPACT_BELOW = 0.8
 
 
 @dataclass(frozen=True)
 class Sources:
-    """Padded source pieces of several sentences, the end symbol behind each."""
+    """Padded source pieces of several sentences, each with its end symbol."""
 
     pieces: np.ndarray  # [B, S]
-    units: list[np.ndarray]  # of each row's real pieces, the end's |x|+1 included
+    units: list[np.ndarray]  # unit of each real piece of a row; the end has |x|+1
     lengths: list[int]  # |x| of each row in units
 
     @classmethod
@@ -40,32 +40,32 @@ class Sources:
         return cls(pieces, with_end, lengths)
 
     def visible(self, row: int, read: int) -> int:
-        """How many pieces of a row belong to its first `read` units."""
+        """Return how many pieces of a row belong to its first `read` units."""
         return int(np.searchsorted(self.units[row], read, side="right"))
 
 
 def decode(engine: Engine[State], sources: Sources, rules: Rules) -> list[Hypothesis]:
-    """Translations of several sentences, decoded together.
+    """Translate several sentences together.
 
-    Greedy, or with a look-ahead, while the source is open; with a beam, the rest by beam search once the end of the
-    source is read.
+    While the source is open, decoding is greedy or uses the look-ahead. Once the end of the source is read, a beam
+    above 1 searches the rest.
     """
     unit, decoding = rules.policy.unit, rules.decoding
     rows = len(sources.lengths)
     found = [Hypothesis() for _ in range(rows)]
-    read = [0] * rows  # units of each row, the end counted
-    carried = np.arange(rows)  # numbers of the sentences that the rows of the state belong to
+    read = [0] * rows  # units read of each row, including the end
+    row_sentences = np.arange(rows)  # the sentence of each row of the state
     state = engine.read(engine.start(rows), sources.pieces)
     previous = np.full(rows, BEGIN)
-    while len(carried):
-        open_ = np.array([not found[row].ended for row in carried])
-        for row in carried[open_]:
+    while len(row_sentences):
+        still_open = np.array([not found[row].ended for row in row_sentences])
+        for row in row_sentences[still_open]:
             if found[row].between_units(unit):
                 read[row] = _read_on(rules, read[row], found[row].units, sources.lengths[row])
-        read_all = open_ & np.array([read[row] > sources.lengths[row] for row in carried])
-        visible = np.array([sources.visible(int(row), read[row]) for row in carried])
-        at_end = decoding.beam > 1 and read_all.any()  # then these first: they are finished in one go
-        working = (read_all if at_end else open_).nonzero()[0]
+        read_all = still_open & np.array([read[row] > sources.lengths[row] for row in row_sentences])
+        visible = np.array([sources.visible(int(row), read[row]) for row in row_sentences])
+        at_end = decoding.beam > 1 and read_all.any()  # these rows go first: the beam search finishes them at once
+        working = (read_all if at_end else still_open).nonzero()[0]
         prefixes = [
             PrefixState(
                 found[row],
@@ -74,18 +74,18 @@ def decode(engine: Engine[State], sources: Sources, rules: Rules) -> list[Hypoth
                 sources.pieces[row, : visible[i]],
                 source_ended=bool(read_all[i]),
             )
-            for i, row in zip(working, carried[working], strict=True)
+            for i, row in zip(working, row_sentences[working], strict=True)
         ]
         if at_end:
             best = run(finish(engine, engine.select(state, working), prefixes, rules))
-            for row, hypothesis in zip(carried[working], best, strict=True):
+            for row, hypothesis in zip(row_sentences[working], best, strict=True):
                 found[row] = hypothesis
         else:
             after, logits = engine.write(state, previous, visible)
             logits = logits[working]
             reading = [rules.prefers_reading(*asked) for asked in zip(logits, prefixes, strict=True)]
-            if any(reading):  # they read one more unit, and the step is computed again: nothing was written
-                for row in carried[working[reading]]:
+            if any(reading):  # these rows read one more unit. Nothing was written, and the step is computed again
+                for row in row_sentences[working[reading]]:
                     read[row] += 1
                 continue
             state = after
@@ -93,16 +93,16 @@ def decode(engine: Engine[State], sources: Sources, rules: Rules) -> list[Hypoth
             pieces = next_pieces(engine, branches, logits, prefixes, rules)
             for i, piece in zip(working, pieces, strict=True):
                 previous[i] = piece
-                found[carried[i]].add(piece, read[carried[i]], rules.ends_word, unit)
-        kept = np.array([i for i, row in enumerate(carried) if not found[row].ended], dtype=np.int64)
-        if len(kept) <= COMPACT_BELOW * len(carried):
-            carried, previous = carried[kept], previous[kept]
+                found[row_sentences[i]].add(piece, read[row_sentences[i]], rules.ends_word, unit)
+        kept = np.array([i for i, row in enumerate(row_sentences) if not found[row].ended], dtype=np.int64)
+        if len(kept) <= COMPACT_BELOW * len(row_sentences):
+            row_sentences, previous = row_sentences[kept], previous[kept]
             state = engine.select(state, kept) if len(kept) else state
     return found
 
 
 def _read_on(rules: Rules, read: int, written: int, length: int) -> int:
-    """Units read, the end counted, when the policy next writes, in a source that is all there."""
+    """Return the units read, including the end, when the policy next writes, for a complete source."""
     while rules.action(read, written, read > length) is Action.READ:
         read += 1
     return read

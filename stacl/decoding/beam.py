@@ -1,11 +1,11 @@
 """Beam search that never revises what was committed.
 
-`finish` is tail beam search (STACL, section 3.4): greedy while the source goes on, a beam once its end has been read.
-What is committed never changes: the beam only continues it. When the whole source is read before the first word (the
-policy `full`, or k beyond the source) the tail is everything, and this is ordinary beam search.
+`finish` is tail beam search (STACL, section 3.4): greedy while the source is open, a beam once its end has been read.
+The beam only continues what was committed. If the whole source is read before the first word (policy `full`, or k
+larger than the source), this is ordinary beam search.
 
-`next_pieces` is speculative beam search (Zheng et al. 2019) while the source is open: a beam runs a few pieces ahead of
-what may be written, over the source read so far; one piece of its best branch is committed, the rest is dropped.
+`next_pieces` is speculative beam search (Zheng et al. 2019) while the source is open. A beam over the source read so
+far looks a few pieces ahead. One piece of its best branch is committed, and the rest is dropped.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from stacl.text.subwords import END
 
 @dataclass
 class _Branch:
-    """One way to go on."""
+    """A possible continuation."""
 
     hypothesis: Hypothesis
     previous: int
@@ -34,7 +34,7 @@ class _Branch:
     greedy: bool = True  # followed the best piece at every step
 
     def normalised(self) -> float:
-        """Mean log probability: without it the shortest tail would win."""
+        """Return the mean log probability. With the sum, the shortest tail would win."""
         return self.score / max(1, self.steps)
 
 
@@ -52,9 +52,9 @@ class _Beam:
 def finish(
     engine: Engine[State], state: State, prefixes: Sequence[PrefixState], rules: Rules
 ) -> Generator[None, None, list[Hypothesis]]:
-    """The best continuation of each sentence to its end, all searched together. Row i of the state belongs to prefix i.
+    """Search the best continuation of each sentence to its end. Row i of the state belongs to prefix i.
 
-    A step is one piece, so that others may be served in between. The greedy continuation is always kept beside the
+    It yields after each piece, so that a server can do other work. The greedy continuation is always kept besides the
     beam, so the result never scores below greedy.
     """
     previous = np.array([prefix.previous for prefix in prefixes])
@@ -66,10 +66,10 @@ def finish(
 def next_pieces(
     engine: Engine[State], state: State, logits: np.ndarray, prefixes: Sequence[PrefixState], rules: Rules
 ) -> list[int]:
-    """The next piece of each sentence: the first of the best branch that goes `ahead` pieces beyond it.
+    """Return the next piece of each sentence: the first piece of the best branch of `1 + ahead` pieces.
 
-    State and logits are those after the previous piece was written; the state is used only with a look-ahead. The
-    branches see the source that was read and no more, so nothing here peeks.
+    State and logits are those after the previous piece was written. The state is used only with a look-ahead. Branches
+    see only the source that was read.
     """
     ahead = rules.decoding.ahead
     if not ahead:
@@ -92,7 +92,7 @@ def _search(
     rules: Rules,
     steps: float = math.inf,
 ) -> Generator[None, None, list[_Beam]]:
-    """Grow every branch by so many pieces, or until it ends; one piece per step."""
+    """Extend every branch by `steps` pieces, or until it ends. It yields after each piece."""
     found = [_Beam([_Branch(prefix.committed.copy(), prefix.previous)], []) for prefix in prefixes]
     rows = [(prefix, branch) for prefix, beam in zip(prefixes, found, strict=True) for branch in beam.open]
     while True:
@@ -110,7 +110,10 @@ def _search(
 
 
 def _grow_all(found: list[_Beam], scores: np.ndarray, prefixes: Sequence[PrefixState], rules: Rules) -> list[int]:
-    """Every branch by one piece. scores [rows, V] of the open branches; the row that each new open branch came from."""
+    """Extend every branch by one piece, and return the row that each new open branch came from.
+
+    `scores` [rows, V] are those of the open branches.
+    """
     size = rules.decoding.beam
     parents: list[int] = []
     first = 0
@@ -130,9 +133,9 @@ def _grow_all(found: list[_Beam], scores: np.ndarray, prefixes: Sequence[PrefixS
 
 
 def _expand(branches: list[_Branch], scores: np.ndarray, beam: int) -> list[tuple[int, int, float, bool]]:
-    """The best next pieces over all branches of one sentence: (branch, piece, score, still greedy).
+    """Return the best next pieces over all branches of one sentence: (branch, piece, score, still greedy).
 
-    scores [branches, V]. The greedy branch's own best piece is among them in any case.
+    `scores` is [branches, V]. The best piece of the greedy branch is always among them.
     """
     totals = scores + np.array([branch.score for branch in branches])[:, None]
     flat = totals.ravel()

@@ -1,4 +1,4 @@
-"""What was written of a sentence so far, and how much of its source had been read."""
+"""The output of a sentence so far, and how much of its source had been read."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Hypothesis:
     end_read: int = 0  # units read when the end was decided
 
     def add(self, piece: int, read: int, ends_word: np.ndarray, unit: str) -> None:
-        """Append a piece; the end symbol ends the hypothesis."""
+        """Append a piece. The end symbol ends the hypothesis."""
         if piece == END:
             self.ended, self.end_read = True, read
             return
@@ -36,16 +36,16 @@ class Hypothesis:
         return replace(self, pieces=self.pieces.copy(), reads=self.reads.copy())
 
     def between_units(self, unit: str) -> bool:
-        """Only here a policy decides; in word units all pieces of a word are written with the same view."""
+        """Whether the policy decides here. In word units, all pieces of a word see the same source."""
         return unit == "piece" or self.in_word == 0
 
 
 @dataclass(frozen=True)
 class PrefixState:
-    """How far one sentence is where its next piece is decided."""
+    """The state of one sentence when its next piece is decided."""
 
     committed: Hypothesis
     previous: int  # the piece to feed first
-    read: int  # units read, the end counted
-    source: Sequence[int] | np.ndarray  # source pieces read, the end symbol among them if it was read
+    read: int  # units read, including the end
+    source: Sequence[int] | np.ndarray  # source pieces read, including the end symbol if it was read
     source_ended: bool

@@ -1,4 +1,4 @@
-"""How a translation is searched: one frozen value that live sessions, batches, servers and evaluations hand on."""
+"""Options of decoding, shared by live sessions, batches, servers and evaluations."""
 
 from __future__ import annotations
 
@@ -36,4 +36,4 @@ class Decoding:
 
 
 GREEDY = Decoding()
-BEST = Decoding(beam=5)  # for a text that is all there
+BEST = Decoding(beam=5)  # for a complete text

@@ -1,7 +1,7 @@
-"""What may be written next.
+"""Which pieces may be written next.
 
-`Rules` is the one place that says when to read and which pieces are allowed; the live session, batched decoding and
-the beam all ask it, so they write the same words.
+`Rules` decides when to read and which pieces are allowed. Live sessions, batched decoding and the beam all use it, so
+they write the same words.
 """
 
 from __future__ import annotations
@@ -16,16 +16,16 @@ from stacl.decoding.options import GREEDY, Decoding
 from stacl.policies.base import Action, Policy, View
 from stacl.text.subwords import BEGIN, END, PAD, UNKNOWN
 
-LONGEST_WORD = 32  # pieces; a word that has not ended by then must end: a listener cannot wait for an endless word
-_UNITS_WITHOUT_SOURCE = 200  # written at most under a policy that never reads
+LONGEST_WORD = 32  # pieces; then the word must end, because words are shown whole
+_UNITS_WITHOUT_SOURCE = 200  # maximum target units under a policy that never reads
 _NEVER_WRITTEN = [PAD, UNKNOWN, BEGIN]
 
 
 class Rules:
     """When the policy reads or writes, and which pieces may come next.
 
-    An early end is not allowed to end the output: END is masked until the end of the source has been read, unless
-    `early_end` is set or the policy does not read the end at all (SPEC 3).
+    END is masked until the end of the source has been read, unless `early_end` is set or the policy does not read the
+    end at all (SPEC 3).
     """
 
     def __init__(
@@ -40,12 +40,12 @@ class Rules:
         self.decoding = decoding
         self._constraints = constraints
         self.end_is_free = decoding.early_end or not policy.reads_all
-        # Target units that are enough where nothing tells how long the source is.
-        self._enough = 20 if policy.reads_all else _UNITS_WITHOUT_SOURCE
+        # Target units that are allowed in addition to twice the source units read.
+        self._extra_units = 20 if policy.reads_all else _UNITS_WITHOUT_SOURCE
 
     def action(self, read: int, written: int, source_ended: bool, confidence: float | None = None) -> Action:
-        """What the policy decides. A policy that would write for ever without reading is made to read, and none reads
-        after the end.
+        """Return the decision of the policy. It must write after the end of the source. It must read when it has
+        written far more than it has read.
         """
         if source_ended:
             return Action.WRITE
@@ -54,9 +54,9 @@ class Rules:
         return self.policy.checked_decision(View(read, written, source_ended, confidence))
 
     def prefers_reading(self, logits: np.ndarray, state: PrefixState) -> bool:
-        """Whether the policy, given the confidence of the model in its next piece [V], reads on instead of writing.
+        """Whether the policy reads on instead of writing, given the model's confidence in its next piece (logits [V]).
 
-        END keeps its probability mass while it is masked: a model that wants to end is not confident of anything else.
+        END keeps its probability mass while it is masked: if END is likely, the confidence in every other piece is low.
         """
         written = state.committed
         if not self.policy.needs_confidence or state.source_ended or not written.between_units(self.policy.unit):
@@ -69,17 +69,17 @@ class Rules:
         return self.action(state.read, written.units, state.source_ended, confidence) is Action.READ
 
     def restrict(self, logits: np.ndarray, hypothesis: Hypothesis, state: PrefixState) -> None:
-        """Set what is not allowed in one row of logits [V] to minus infinity.
+        """Set the pieces that are not allowed to minus infinity in one row of logits [V].
 
-        `hypothesis` is what `state` has committed, or a branch that continues it.
+        `hypothesis` is the committed output of `state`, or a branch that continues it.
         """
         logits[_NEVER_WRITTEN] = -np.inf
         may_end = state.source_ended or self.end_is_free
-        if not may_end or not (hypothesis.pieces or self.end_is_free):  # a source with words has some translation
+        if not may_end or not (hypothesis.pieces or self.end_is_free):  # the translation of words is not empty
             logits[END] = -np.inf
         if hypothesis.in_word >= LONGEST_WORD:
             logits[~self.ends_word] = -np.inf
-        elif may_end and hypothesis.units >= 2 * state.read + self._enough:  # ends a loop
+        elif may_end and hypothesis.units >= 2 * state.read + self._extra_units:  # stops endless output
             logits[:] = -np.inf
             logits[END] = 0.0
         else:

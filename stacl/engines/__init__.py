@@ -1,4 +1,5 @@
-"""What runs a model: torch, or ONNX Runtime without torch. One file per engine; `kv_cache` holds the keys and values of
-the ONNX engine. It may import models, decoding and everything below."""
+"""The engines that run a model, one file each: torch, or ONNX Runtime without torch.
 
-HELPERS = ("kv_cache",)  # modules that are no engine
+`kv_cache` is the KV cache of the ONNX engine. It may import models, decoding and everything below."""
+
+HELPERS = ("kv_cache",)  # modules that are not engines

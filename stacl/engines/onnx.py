@@ -1,11 +1,10 @@
-"""The engine for live use: an exported Transformer in ONNX Runtime, int8 weights, no torch.
+"""The engine for live use: an exported Transformer in ONNX Runtime, with int8 weights and without torch.
 
-Two graphs that export/ makes: `read` takes n source pieces through the encoder to the keys and values
-that the decoder looks at, `write` takes one target piece to logits. Keys and values stay where they are:
-attention appends to them in place (kv_cache.py), so a step copies nothing that grows.
+export/ makes two graphs. `read` encodes n source pieces to the keys and values of cross-attention. `write` maps one
+target piece to logits. Attention appends to the KV cache in place (kv_cache.py), so a step does not copy it.
 
-Chosen by measurement, ms per decoder step of benchmarks/live.py's model on a busy machine: this 0.45, its
-float32 form 0.9, int8 with separate operators for attention 0.7, numpy with BLAS 2.0 to 2.6, torch 3.5.
+Time per decoder step in ms, for the model of benchmarks/live.py on a busy machine: this engine 0.45, in float32 0.9,
+int8 with separate operators for attention 0.7, numpy with BLAS 2.0 to 2.6, torch 3.5.
 """
 
 from __future__ import annotations
@@ -20,21 +19,21 @@ from stacl.engines.kv_cache import HIDDEN, KvCache, Sizes
 from stacl.support.errors import UserError
 
 READ, WRITE, WEIGHTS = "read.onnx", "write.onnx", "weights.bin"
-_SOME_PIECE = 4  # a piece of every vocabulary, to test an engine with
+_SOME_PIECE = 4  # exists in every vocabulary; used to test an engine
 
 
 class OnnxState(NamedTuple):
-    """How far B sentences are; later places of the cache belong to other states.
+    """The progress of B sentences. Later positions of the cache belong to other states.
 
-    A tuple, with little done in Python: after every run of a model the processor's caches are full of weights, and
-    Python code is several times slower than usual.
+    It is a tuple to keep Python code short: after each run of a model the processor's caches hold weights, and Python
+    is several times slower than usual.
     """
 
     cache: KvCache
     source: np.ndarray  # [B, S] pieces read
-    filled: int  # places of the memory that are taken
-    written: int  # target pieces fed, BEGIN counted
-    encoded: np.ndarray | None = None  # prefix: [B] how many pieces of each row the memory was made from
+    filled: int  # filled positions of the memory
+    written: int  # target pieces fed, including BEGIN
+    encoded: np.ndarray | None = None  # for a prefix encoder: [B] pieces of each row that the memory was computed from
 
     @property
     def read_pieces(self) -> int:
@@ -42,7 +41,7 @@ class OnnxState(NamedTuple):
 
 
 class OnnxEngine:
-    """An exported model behind the contract of decoding/engine.py."""
+    """Runs an exported model with the interface of decoding/engine.py."""
 
     def __init__(self, sizes: Sizes, read: Any, write: Any) -> None:
         self.sizes = sizes
@@ -54,7 +53,7 @@ class OnnxEngine:
 
     @classmethod
     def load(cls, folder: Path, sizes: Sizes, threads: int = 1) -> OnnxEngine:
-        """The graphs of a folder that was exported and verified."""
+        """Load the graphs of an exported folder. Its checksums must have been verified."""
         runtime = _runtime()
         options = runtime.SessionOptions()
         options.intra_op_num_threads = threads
@@ -72,8 +71,9 @@ class OnnxEngine:
         return OnnxState(cache, np.zeros((size, 0), dtype=np.int64), 0, 0, encoded)
 
     def _rounds_single_row_differently(self) -> bool:
-        """Whether a single row gets other logits than a row beside another, as on processors with AVX-512: a live
-        session would write other words than a batch.
+        """Whether a single row gets other logits than the same row in a batch, as on processors with AVX-512.
+
+        Without padding, a live session would then write other words than a batch.
         """
 
         def logits(size: int) -> np.ndarray:
@@ -85,7 +85,7 @@ class OnnxEngine:
 
     def read(self, state: OnnxState, pieces: np.ndarray) -> OnnxState:
         state = state._replace(source=np.concatenate((state.source, pieces), axis=1))
-        # Causal: encoded at once, so that the first target word does not wait for the whole prefix.
+        # Causal: encode at once, so that the first target word does not wait for the whole prefix.
         return state if self._prefix else self._caught_up(state)
 
     def write(
@@ -100,11 +100,11 @@ class OnnxEngine:
         return OnnxState(cache, state.source, state.filled, written + 1, state.encoded), logits
 
     def _caught_up(self, state: OnnxState) -> OnnxState:
-        """Causal: encode what was read and is not encoded yet."""
+        """Causal: encode the pieces that were read and are not encoded yet."""
         read, before, cache = state.read_pieces, state.filled, state.cache
         while before < read:
-            # One piece per run. Several at once are rounded a little differently, and int8 amplifies it: a live session
-            # would write other words than a batch, which has the whole source at once.
+            # One piece per run. Several at once are rounded differently, and int8 amplifies the difference: a live
+            # session would write other words than a batch, which has the whole source at once.
             after = before + 1
             cache = cache.with_room(before, state.written, source=1)
             cache.encode(state.source[:, before:after], self._position(before, after), before)
@@ -112,7 +112,7 @@ class OnnxEngine:
         return OnnxState(cache, state.source, read, state.written)
 
     def _refreshed(self, state: OnnxState, visible: np.ndarray | None) -> OnnxState:
-        """Prefix: encode again the rows whose prefix has grown."""
+        """Prefix: encode the rows again whose prefix has grown."""
         shown = np.full(len(state.source), state.read_pieces) if visible is None else np.asarray(visible)
         assert state.encoded is not None
         stale = np.flatnonzero(state.encoded != shown)
@@ -144,7 +144,7 @@ class OnnxEngine:
 
 
 def positions(count: int, width: int) -> np.ndarray:
-    """Sinusoidal positions as in models/transformer.py: [count, D]."""
+    """Return sinusoidal positions as in models/transformer.py: [count, D]."""
     half = width // 2
     rates = np.exp(np.arange(half, dtype=np.float32) * np.float32(-math.log(10_000.0) / max(1, half - 1)))
     angles = np.arange(count, dtype=np.float32)[:, None] * rates

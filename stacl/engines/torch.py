@@ -1,4 +1,4 @@
-"""The trained model itself, in torch, on any device."""
+"""The engine that runs a trained model in torch, on any device."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from stacl.models.base import Model
 
 
 class TorchEngine:
-    """A model as it was trained. Its states are those of the model kind."""
+    """Runs a model as it was trained. The type of its states depends on the kind of model."""
 
     def __init__(self, model: Model) -> None:
         self.model = model.eval()

@@ -1,1 +1,3 @@
-"""Quality and latency of a model on a test set, under several policies. It may import api and everything below."""
+"""Measures quality and latency of a model on test sets, under several policies.
+
+It may import api and everything below."""

@@ -22,7 +22,7 @@ from stacl.support.version import __version__
 from stacl.traces.simulated_speaker import check_pace, spoken
 from stacl.traces.trace import Trace
 
-BLOCK = 512  # sentences decoded between two writes to the log: an interruption loses at most these
+BLOCK = 512  # sentences between two writes to the log: an interruption loses at most these
 
 
 @dataclass(frozen=True)
@@ -52,7 +52,7 @@ class Condition:
         return "|".join(filter(None, parts))
 
     def file_name(self) -> str:
-        """The name of the trace log of this condition."""
+        """Return the file name of the trace log of this condition."""
         decoding = self.decoding
         name = f"{self.policy}" + (f"-beam{decoding.beam}" if decoding.beam > 1 else "")
         name += f"-ahead{decoding.ahead}" if decoding.ahead else ""
@@ -73,7 +73,7 @@ def evaluate(
     out: Path | None = None,
     progress: Callable[[int], None] = lambda done: None,
 ) -> dict[str, Any]:
-    """Scores and signatures under one condition.
+    """Return the scores and signatures under one condition.
 
     With `out`, traces are written to that folder, and an interrupted evaluation continues from them.
     """
@@ -102,7 +102,7 @@ def evaluate(
 def provenance(
     translator: Translator, sources: Sequence[str], references: Mapping[str, Sequence[str]]
 ) -> dict[str, str]:
-    """Checksums of the weights and of the text that a result was measured with."""
+    """Return checksums of the weights and of the text of a result."""
     text = hashlib.sha256(json.dumps([list(sources), *map(list, references.values())]).encode())
     return {"weights": translator.fingerprint, "text": text.hexdigest()}
 
@@ -172,7 +172,7 @@ def _translate(
 
 
 def _resumed(translator: Translator, sources: Sequence[str], condition: Condition, log: Path) -> list[Trace]:
-    """Traces of an interrupted evaluation of the same model, text and condition. Other traces are set aside."""
+    """Return the traces of an interrupted evaluation of the same model, text and condition. Rename other traces."""
     try:
         log.parent.mkdir(parents=True, exist_ok=True)
     except OSError as error:
@@ -205,7 +205,7 @@ def _same(description: Path, about: dict[str, Any]) -> bool:
 
 
 def _complete_lines(log: Path) -> list[Trace]:
-    """The sentences before the first incomplete line."""
+    """Return the traces before the first incomplete line."""
     traces = []
     for line in log.read_bytes().splitlines(keepends=True) if log.is_file() else ():
         try:

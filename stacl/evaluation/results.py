@@ -1,4 +1,4 @@
-"""The results of evaluations: kept in a folder as scores.json, and printed as a table."""
+"""The results of evaluations: saved to scores.json, and printed as a table."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from typing import Any
 from stacl.support.files import sole_writer, write_text_atomically
 
 COLUMNS = ("BLEU", "chrF", "AL", "LAAL", "AP", "CW", "DAL")
-LIVE_COLUMNS = ("AL_CA", "RTF", "ms_per_word")  # these need a clock
-DIGITS = {"RTF": 4}  # two are too few for a number around 0.01
+LIVE_COLUMNS = ("AL_CA", "RTF", "ms_per_word")  # these need computing times
+DIGITS = {"RTF": 4}  # two digits are too few for values around 0.01
 
 Result = dict[str, Any]  # what `evaluate` returns: a JSON object
 
@@ -19,7 +19,7 @@ Result = dict[str, Any]  # what `evaluate` returns: a JSON object
 def save(folder: Path, results: list[Result]) -> None:
     """Add the results to `scores.json`. A result of the same set and decoding is replaced.
 
-    Results of other weights or of another text do not belong on the same curve: the file that holds them is set aside.
+    If the file holds results of other weights or of another text, it is renamed, because they belong to another curve.
     """
     path = folder / "scores.json"
     with sole_writer(path):  # several evaluations may share a folder
@@ -33,7 +33,7 @@ def save(folder: Path, results: list[Result]) -> None:
 
 
 def _read(path: Path) -> list[Result]:
-    """The results of a file; empty if it is missing or is not one of ours."""
+    """Return the results of a file, or none if it is missing or has another format."""
     try:
         found = json.loads(path.read_text(encoding="utf-8"))
         complete = all(_key(one) and {"weights", "text"} <= one.keys() for one in found)
@@ -47,7 +47,7 @@ def _key(result: Result) -> tuple[str | None, str]:
 
 
 def _same_origin(before: list[Result], results: list[Result]) -> bool:
-    """Whether earlier results were measured with the same weights, and on the same text where it has the same name."""
+    """Whether earlier results have the same weights, and sets of the same name have the same text."""
     texts = {result.get("set"): result["text"] for result in results}
     return bool(before) and all(
         one["weights"] == results[0]["weights"] and texts.get(one.get("set"), one["text"]) == one["text"]
@@ -56,7 +56,7 @@ def _same_origin(before: list[Result], results: list[Result]) -> bool:
 
 
 def set_aside(path: Path) -> None:
-    """Rename a file to `NAME.1`, `NAME.2`, ... so that hours of work are not overwritten."""
+    """Rename a file to `NAME.1`, `NAME.2`, ... so that it is not overwritten."""
     if not path.is_file() or not path.stat().st_size:
         return
     number = next(number for number in itertools.count(1) if not path.with_name(f"{path.name}.{number}").exists())
@@ -64,7 +64,7 @@ def set_aside(path: Path) -> None:
 
 
 def table(results: list[Result], name: str = "") -> str:
-    """A row per policy, then the signatures, once where policies share them."""
+    """Return a table with a row per policy, then the signatures. Equal signatures are printed once."""
     columns = COLUMNS + (LIVE_COLUMNS if any(key in one["scores"] for one in results for key in LIVE_COLUMNS) else ())
     widths = {column: max(8, len(column) + 2) for column in columns}
     first = max(len("policy"), *(len(result["policy"]) for result in results))
@@ -89,7 +89,7 @@ def _signatures(results: list[Result], columns: tuple[str, ...]) -> list[str]:
             if column in result["signatures"]:
                 policies.setdefault(result["signatures"][column], []).append(result["policy"])
         for signature, sharing in policies.items():
-            # The signature of the decoding names its policy itself.
+            # The decoding signature already names its policy.
             of = f" ({', '.join(sharing)})" if len(policies) > 1 and column != "decoding" else ""
             lines.append(f"{column}{of}: {signature}")
     return lines

@@ -7,7 +7,7 @@ from typing import Any
 
 
 def sentence_table(rows: Sequence[Mapping[str, float | None]]) -> str:
-    """The scores of each sentence, separated by tabs. A sentence without output has fewer scores than others."""
+    """Return the scores of each sentence, separated by tabs. A sentence without output has fewer scores."""
     columns = dict.fromkeys(name for row in rows for name in row)
     lines = ["\t".join(["sentence", *columns])]
     for number, row in enumerate(rows, 1):
@@ -16,7 +16,7 @@ def sentence_table(rows: Sequence[Mapping[str, float | None]]) -> str:
 
 
 def corpus_table(found: Mapping[str, Any]) -> str:
-    """Name, value, signature, and where given the interval, the baseline's value and the p-value.
+    """Return a row per score: name, value, signature, and if given the interval, the baseline and the p-value.
 
     `found` is the object that `stacl score --json` prints.
     """

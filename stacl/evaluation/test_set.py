@@ -12,7 +12,7 @@ from stacl.traces.logs import read_lines
 
 @dataclass(frozen=True)
 class TestSet:
-    """What to translate and what to compare it with."""
+    """Source sentences with their references."""
 
     __test__ = False  # pytest collects classes whose name begins with Test
 
@@ -36,7 +36,7 @@ class TestSet:
 
     @classmethod
     def from_corpus(cls, name: str, source: str, target: str, root: str | None) -> TestSet:
-        """The split `CORPUS/SPLIT` in the direction of two language codes, with all its references."""
+        """Load the split `CORPUS/SPLIT` from language `source` to `target`, with all its references."""
         spec, slash, split = name.rpartition("/")
         if not slash:
             raise UserError(f"--set takes NAME/SPLIT, for example multi30k/test2016, not {name!r}")

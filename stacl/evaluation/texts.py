@@ -1,4 +1,4 @@
-"""Texts that belong to a log: references, hypotheses and sources that a user gives beside it."""
+"""Adds references, hypotheses and sources that the user gives to the traces of a log."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def exported(
     hypotheses: Sequence[str] = (),
     sources: Sequence[str] = (),
 ) -> Iterator[Trace]:
-    """The same traces, each also written to a file, completed with the texts that were given."""
+    """Yield the traces, completed with the given texts, and also write them to a file."""
     format = EXPORTS.get(Path(path).suffix)
     if format is None:
         raise UserError(f"--export {path}: the file ending must be one of {', '.join(EXPORTS)}")
@@ -32,7 +32,7 @@ def exported(
 
 
 def _completed(trace: Trace, reference: str | None, hypothesis: str | None, source: str | None) -> Trace:
-    """The trace with words from the texts where it has none and their number fits."""
+    """Return the trace with words from the texts, if it has none and their number matches."""
     target_words, source_words = tuple((hypothesis or "").split()), tuple((source or "").split())
     use_target = not trace.target and trace.unit == "word" and len(target_words) == len(trace.delays)
     use_source = not trace.source and trace.unit == "word" and len(source_words) == trace.source_length
@@ -47,9 +47,9 @@ def _completed(trace: Trace, reference: str | None, hypothesis: str | None, sour
 def compared(
     traces: Iterable[Trace], hypotheses: Sequence[str], path: str, warn: Callable[[str], None]
 ) -> Iterator[Trace]:
-    """The same traces, with a warning at the end if hypotheses have other lengths than their traces.
+    """Yield the traces unchanged, and warn at the end if hypotheses have other lengths than their traces.
 
-    Latency is computed from the log and quality from the hypotheses: they should be of the same run.
+    Latency is computed from the log and quality from the hypotheses. Both should be from the same run.
     """
     different: list[tuple[int, int, int]] = []
     for number, (trace, text) in enumerate(zip_longest(traces, hypotheses), 1):
@@ -64,5 +64,5 @@ def compared(
         more = f" ({len(different) - 1} more sentences differ)" if len(different) > 1 else ""
         warn(
             f"sentence {number} of {path} writes {logged} units, but its hypothesis has {given}{more}; "
-            "are they of the same run?"
+            "check that both are from the same run"
         )

@@ -1,3 +1,4 @@
-"""From a trained model to ONNX graphs that run without torch. It may import live and everything below, but not
-training.
+"""Exports trained models to ONNX graphs that run without torch.
+
+It may import live and everything below, but not training.
 """

@@ -1,10 +1,10 @@
-"""The ONNX graphs of an exported Transformer, built from its weights; engines/onnx.py runs them.
+"""Builds the ONNX graphs of an exported Transformer from its weights. engines/onnx.py runs them.
 
-Weights lie in one file that both graphs point into, so what they share (the embedding, which is also the
-output projection) is stored once. int8 is `MatMulNBits` over blocks of inputs with a scale each: its sums
-stay in range everywhere, where the older `MatMulInteger` with all 8 bits overflows on AVX2 without VNNI.
+Both graphs use one file of weights, so shared weights (the embedding, which is also the output projection) are stored
+once. int8 uses `MatMulNBits` with a scale per block of inputs. The older `MatMulInteger` with all 8 bits overflows on
+AVX2 without VNNI.
 
-B batch, n new pieces, H heads, d = D / H, L layers. Queries are divided by sqrt(d) in their weights.
+B batch, n new pieces, H heads, d = D / H, L layers. The weights of queries are divided by sqrt(d).
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from onnx import TensorProto, helper, numpy_helper
 from stacl.engines.kv_cache import Sizes, cache_names, grown_name
 from stacl.engines.onnx import WEIGHTS
 
-LARGEST_BLOCK, SMALLEST_BLOCK = 128, 16  # 128 is 10 % faster than 32, and BLEU the same within its noise
+LARGEST_BLOCK, SMALLEST_BLOCK = 128, 16  # 128 is 10 % faster than 32, with the same BLEU within noise
 _ALIGNED = 64
 _FUSED = "com.microsoft"  # ONNX Runtime's own operators
 _OPSETS = (("", 21), (_FUSED, 1))
@@ -29,14 +29,14 @@ Tensors = Mapping[str, np.ndarray]
 
 
 class Weights:
-    """One file of raw arrays, each written once, and where they lie."""
+    """One file of raw arrays. Each array is stored once."""
 
     def __init__(self) -> None:
         self._places: dict[str, TensorProto] = {}
         self._content = bytearray()
 
     def place(self, name: str, array: np.ndarray) -> TensorProto:
-        """The initializer of a graph that points to this array in the file."""
+        """Return a graph initializer that points to this array in the file."""
         if name not in self._places:
             self._content += bytes(-len(self._content) % _ALIGNED)
             raw = np.ascontiguousarray(array).tobytes()
@@ -53,7 +53,7 @@ class Weights:
         return self._places[name]
 
     def again(self, name: str, placed: str, shape: tuple[int, ...]) -> TensorProto:
-        """Another initializer that points to what is placed already."""
+        """Return another initializer that points to an array that is already stored."""
         twin = TensorProto()
         twin.CopyFrom(self._places[placed])
         twin.name, twin.dims[:] = name, shape
@@ -64,13 +64,13 @@ class Weights:
 
 
 def block_of(depth: int) -> int:
-    """How many of the K inputs share a scale: the largest power of two that fits, or 0."""
+    """Return how many of the K inputs share a scale: the largest power of two that divides K, or 0."""
     block = min(LARGEST_BLOCK, depth & -depth)
     return block if block >= SMALLEST_BLOCK else 0
 
 
 def quantized(weight: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """[N, K] -> [N, K/block, block] in 8 bits around 128, and the scales [N, K/block]."""
+    """Quantise [N, K] to [N, K/block, block] in 8 bits around 128, and scales [N, K/block]."""
     blocks = weight.reshape(len(weight), -1, block_of(weight.shape[1])).astype(np.float32)
     scales = np.abs(blocks).max(-1) / np.float32(127)
     whole = np.rint(blocks / np.where(scales > 0, scales, np.float32(1))[..., None])
@@ -78,7 +78,7 @@ def quantized(weight: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 class Graph:
-    """Nodes in the order in which they run, named by counting."""
+    """A graph under construction: nodes in order of execution, with numbered names."""
 
     def __init__(self, sizes: Sizes, tensors: Tensors, weights: Weights) -> None:
         self.sizes, self.tensors, self.weights = sizes, tensors, weights
@@ -104,7 +104,7 @@ class Graph:
         self._outputs.append(helper.make_tensor_value_info(name, TensorProto.FLOAT, shape))
 
     def constant(self, value: Any) -> str:
-        """A small array that is not a weight."""
+        """Add a small array that is not a weight."""
         array = np.asarray(value)
         name = f"constant.{array.dtype}.{array.ravel().tolist()}.{array.ndim}"
         self._initializers[name] = numpy_helper.from_array(array, name)
@@ -115,7 +115,7 @@ class Graph:
         return name
 
     def reshaped(self, name: str, weight: str, shape: tuple[int, ...]) -> str:
-        """The same bytes of the file under another shape."""
+        """Use a stored weight with another shape."""
         self._initializers[name] = self.weights.again(name, weight, shape)
         return name
 
@@ -127,7 +127,7 @@ class Graph:
     # -- parts of a Transformer ------------------------------------------------------------------------------
 
     def product(self, x: str, name: str, weight: np.ndarray, bias: np.ndarray, output: str = "") -> str:
-        """x times weight [N, K] transposed, plus bias [N]."""
+        """Multiply x by the transpose of weight [N, K], and add bias [N]."""
         bias_name = self.weight(f"{name}.bias", bias)
         if self.sizes.precision == "float32":
             flat = self.node("FusedMatMul", x, self.weight(name, weight), domain=_FUSED, transB=1)
@@ -141,8 +141,8 @@ class Graph:
     def linear(self, x: str, name: str) -> str:
         return self.product(x, f"{name}.weight", self.tensors[f"{name}.weight"], self.tensors[f"{name}.bias"])
 
-    def embedded(self, pieces: str, table: str, places: str) -> str:
-        """[B, n] -> [B, n, D]"""
+    def embedded(self, pieces: str, table: str, positions: str) -> str:
+        """Embed pieces [B, n] and add positions: [B, n, D]."""
         if self.sizes.precision == "float32":
             x = self.node("Gather", self.weight(table), pieces)
         else:
@@ -153,10 +153,10 @@ class Graph:
             operands = (rows, pieces, self.weight(f"{table}.scales", scales))
             x = self.node("GatherBlockQuantized", *operands, domain=_FUSED, **how)
         scale = self.constant(np.float32(math.sqrt(self.sizes.width)))
-        return self.node("Add", self.node("Mul", x, scale), places)
+        return self.node("Add", self.node("Mul", x, scale), positions)
 
     def norm(self, x: str, name: str, change: str = "") -> tuple[str, str]:
-        """x + change, normalised, and as it is."""
+        """Return x + change normalised, and x + change."""
         scale, shift = self.weight(f"{name}.weight"), self.weight(f"{name}.bias")
         if not change:
             return self.node("LayerNormalization", x, scale, shift, epsilon=1e-5), x
@@ -165,14 +165,14 @@ class Graph:
         return outputs[0], outputs[3]
 
     def queries(self, x: str, name: str) -> str:
-        """A product whose first D rows make queries, divided by sqrt(d); keys and values may follow."""
+        """Return a product whose first D rows are queries, divided by sqrt(d). Keys and values may follow."""
         weight, bias = self.tensors[f"{name}.weight"].copy(), self.tensors[f"{name}.bias"].copy()
         for array in (weight, bias):
             array[: self.sizes.width] /= math.sqrt(self.depth)
         return self.product(x, f"{name}.weight", weight, bias)
 
     def cached_attention(self, x: str, name: str, key: str, value: str) -> str:
-        """Causal self-attention of x [B, n, D]; its keys and values are appended to the caches."""
+        """Causal self-attention of x [B, n, D]. Its keys and values are appended to the caches."""
         outputs = [f"{name}.heard", grown_name(key), grown_name(value)]
         operands = (self.queries(x, f"{name}.in_proj"), "", "", key, value, "last", "total")
         heads = {"num_heads": self.sizes.heads, "kv_num_heads": self.sizes.heads, "scale": 1.0}
@@ -198,7 +198,7 @@ class Graph:
         return self.node("Reshape", x, self.constant(np.array([0, -1, self.sizes.width])))
 
     def cross_attention(self, x: str, name: str, key: str, value: str) -> str:
-        """Cross-attention of x [B, 1, D]; zero where no source is visible."""
+        """Cross-attention of x [B, 1, D]. It is zero where no source is visible."""
         split = self.constant(np.array([0, self.sizes.heads, 1, self.depth]))
         query = self.node("Reshape", self.queries(x, f"{name}.query_proj"), split)
         attended = self.merged(self.attend(query, key, value, "source_mask"))
@@ -208,7 +208,7 @@ class Graph:
         return self.linear(self.node("Relu", self.linear(x, f"{name}.up")), f"{name}.down")
 
     def begin(self, table: str) -> str:
-        """The inputs that all graphs have; the embedded pieces."""
+        """Add the inputs that both graphs have, and return the embedded pieces."""
         self.input("pieces", TensorProto.INT64, "B", "n")
         self.input("positions", TensorProto.FLOAT, "n", self.sizes.width)
         return self.embedded("pieces", table, "positions")
@@ -223,13 +223,13 @@ class Graph:
         return names
 
     def lengths(self) -> None:
-        """How far caches that grow are filled after this run: the last place of each row, and all places."""
+        """Add the inputs for filled positions after this run: the last position of each row, and the total."""
         self.input("last", TensorProto.INT32, "B")
         self.input("total", TensorProto.INT32)
 
 
 def reading(sizes: Sizes, tensors: Tensors, weights: Weights) -> onnx.ModelProto:
-    """pieces [B, n] -> memory [2L, B, H, n, d]: the keys and values that the decoder layers look at."""
+    """Build the graph from pieces [B, n] to memory [2L, B, H, n, d], the keys and values for cross-attention."""
     graph = Graph(sizes, tensors, weights)
     x = graph.begin("source_embedding.weight")
     if sizes.encoder == "causal":
@@ -249,7 +249,7 @@ def reading(sizes: Sizes, tensors: Tensors, weights: Weights) -> onnx.ModelProto
         normal, x = graph.norm(x, f"{name}.feed_norm", change)
         change = graph.feed(normal, f"{name}.feed")
     states, _ = graph.norm(x, "encoder_norm", change)
-    # The keys and values of all decoder layers in one product.
+    # One product computes the keys and values of all decoder layers.
     parts = [f"decoder_layers.{layer}.cross_attention.memory_proj" for layer in range(sizes.decoder_layers)]
     weight = np.concatenate([tensors[f"{part}.weight"] for part in parts])
     bias = np.concatenate([tensors[f"{part}.bias"] for part in parts])
@@ -262,11 +262,11 @@ def reading(sizes: Sizes, tensors: Tensors, weights: Weights) -> onnx.ModelProto
 
 
 def writing(sizes: Sizes, tensors: Tensors, weights: Weights) -> onnx.ModelProto:
-    """pieces [B, 1] -> logits [B, 1, V]."""
+    """Build the graph from pieces [B, 1] to logits [B, 1, V]."""
     graph = Graph(sizes, tensors, weights)
     table = "target_embedding.weight"
     if np.array_equal(tensors[table], tensors["source_embedding.weight"]):
-        table = "source_embedding.weight"  # one vocabulary for both languages is stored once
+        table = "source_embedding.weight"  # a shared vocabulary is stored once
     x = graph.begin(table)
     graph.lengths()
     graph.input("source_mask", TensorProto.FLOAT, "B", 1, 1, "memory")

@@ -1,4 +1,4 @@
-"""From a trained model to the files of the ONNX engine, which needs no torch (engines/onnx.py).
+"""Exports a trained model to the files of the ONNX engine, which does not need torch (engines/onnx.py).
 
 manifest.json, vocabulary/     what inference needs, as in the run folder
 config.toml                    how it was trained
@@ -31,10 +31,10 @@ _HEAD = 8
 
 
 def export(run: Path, out: Path, precision: str = "int8") -> Path:
-    """Make `out` a folder that `stacl.load` opens without torch; `out` may be the run folder itself."""
+    """Export a run so that `stacl.load` opens it without torch. `out` may be the run folder itself."""
     trained = RunFolder(run)
     if not trained.weights.is_file():
-        raise UserError(f"{run} holds no trained weights; name a folder that `stacl train` made")
+        raise UserError(f"{run} has no trained weights; name a run folder of `stacl train`")
     manifest = trained.manifest()
     engine, fingerprint = trained.engine("torch", manifest, *trained.vocabularies(manifest.shared_vocabulary))
     assert isinstance(engine, TorchEngine)
@@ -62,14 +62,14 @@ def export_model(
     facts: dict[str, Any] | None = None,
     vocabulary: Path | None = None,
 ) -> None:
-    """The graphs, the weights and the manifest of one model."""
+    """Write the graphs, the weights and the manifest of one model."""
     graphs = _graphs()
     sizes = _sizes(model, precision)
     tensors = {name: tensor.detach().cpu().float().numpy() for name, tensor in model.state_dict().items()}
     inner = len(tensors["encoder_layers.0.feed.up.bias"])
     if precision == "int8" and not (graphs.block_of(sizes.width) and graphs.block_of(inner)):
         multiple = graphs.SMALLEST_BLOCK
-        raise UserError(f"int8 needs widths that are multiples of {multiple}; export float32 instead")
+        raise UserError(f"int8 requires widths that are multiples of {multiple}; use --precision float32")
 
     def write(partial: Path) -> None:
         partial.mkdir()
@@ -90,7 +90,7 @@ def _sizes(model: Model, precision: str) -> Sizes:
     layer: Any = model.encoder_layers[0]
     heads = layer.attention.heads
     if model.width // heads % _HEAD:  # required by ONNX Runtime's attention
-        raise UserError(f"a head of {model.width // heads} cannot be exported, only multiples of {_HEAD}")
+        raise UserError(f"the size of a head must be a multiple of {_HEAD} for export, not {model.width // heads}")
     return Sizes(
         encoder="prefix" if model.prefix else "causal",
         precision=precision,
@@ -103,7 +103,7 @@ def _sizes(model: Model, precision: str) -> Sizes:
 
 
 def _without_folders(settings: config.Config) -> config.Config:
-    """The names of the training data stay; the folders where it lay are removed."""
+    """Remove the folders of the training data from the config. The file names stay."""
     data = settings.data
     train, valid = ([Path(file).name for file in files] for files in (data.train_files, data.valid_files))
     corpora = [re.sub(r"=[^,]*/", "=", spec) for spec in data.corpora]  # files:path=FOLDER/NAME

@@ -1,3 +1,4 @@
-"""What lets other people's tools drive our translator. Each file needs its tool only when it is used. It may import
-api and everything below.
+"""Adapters for tools of other projects, such as SimulEval. A tool is needed only when its adapter is used.
+
+It may import api and everything below.
 """

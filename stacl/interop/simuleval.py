@@ -1,13 +1,13 @@
-"""Our translator as an agent of SimulEval, so that one command scores it beside other people's systems.
+"""A SimulEval agent, so that SimulEval can score stacl in the same way as other systems.
 
   simuleval --agent-class stacl.interop.simuleval.StaclAgent --model RUN --policy wait-k:3 \\
             --source test.de --target test.en
   simuleval --agent stacl/interop/simuleval.py --model RUN --policy wait-k:3,c=0.25 --beam 5 ...
 
-SimulEval hands over one source word at a time and asks once after each, so all words that may be written
-at that moment go out in one write: a policy that writes two words for one (catch-up) would otherwise be measured one
-word late. It reports the end together with the last word; the translation is then finished in the same write. For
-Chinese output use `--eval-latency-unit char`.
+SimulEval passes one source word at a time and calls the agent once after each. The agent therefore writes all words
+that are allowed at that moment in one action. Otherwise a policy that writes two words for one (catch-up) would be
+measured one word late. SimulEval reports the end together with the last word, so the translation is finished in the
+same action. For Chinese output use `--eval-latency-unit char`.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ try:
     from simuleval.agents import AgentStates, ReadAction, TextToTextAgent, WriteAction
     from simuleval.utils import entrypoint
 except ImportError as error:
-    # The package can still be imported and documented without it; only agents cannot be made.
+    # The module can be imported without SimulEval, but agents cannot be created.
     _missing = str(error)
     AgentStates = TextToTextAgent = object
 
@@ -38,7 +38,7 @@ else:
 
 
 class SessionStates(AgentStates):  # type: ignore[misc]
-    """SimulEval's record of a sentence, with our live session beside it."""
+    """SimulEval's state of a sentence, with a live session."""
 
     def reset(self) -> None:
         super().reset()
@@ -52,7 +52,7 @@ class StaclAgent(TextToTextAgent):  # type: ignore[misc]
 
     def __init__(self, args: argparse.Namespace) -> None:
         if _missing:
-            raise UserError(f"SimulEval is not installed ({_missing}); its agent needs simuleval 1.1.4")
+            raise UserError(f"SimulEval is not installed ({_missing}); the agent requires simuleval 1.1.4")
         self.decoding = Decoding(beam=args.beam, ahead=args.ahead)
         self.translator = api.load(args.model)
         self.reading_policy = policy(args.policy).decoding_policy() if args.policy else self.translator.policy
@@ -61,7 +61,7 @@ class StaclAgent(TextToTextAgent):  # type: ignore[misc]
     @staticmethod
     def add_args(parser: argparse.ArgumentParser) -> None:
         add = parser.add_argument
-        add("--model", required=True, metavar="RUN", help="a run folder that `stacl train` made")
+        add("--model", required=True, metavar="RUN", help="a shipped model or a run folder")
         add("--policy", metavar="P", help="reading policy, e.g. wait-k:3 (default: the model's own)")
         add("--beam", type=int, default=1, metavar="N", help="beam once the source has ended (default 1: greedy)")
         add(
@@ -74,7 +74,7 @@ class StaclAgent(TextToTextAgent):  # type: ignore[misc]
 
     @classmethod
     def from_args(cls, args: argparse.Namespace) -> StaclAgent:
-        """How SimulEval's command makes an agent: a user's mistake is one line, not a traceback."""
+        """Create an agent for SimulEval's command line. A user's mistake is printed as one line, not a traceback."""
         try:
             return cls(args)
         except UserError as error:
@@ -85,7 +85,7 @@ class StaclAgent(TextToTextAgent):  # type: ignore[misc]
         return SessionStates()
 
     def policy(self, states: SessionStates | None = None) -> Any:
-        """All words that may be written after the source words since the last call. A pipeline passes the states."""
+        """Write all words that are allowed after the new source words. A pipeline passes the states."""
         states = states or self.states
         if states.session is None:
             states.session = self.translator.stream(self.reading_policy, decoding=self.decoding)

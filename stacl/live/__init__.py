@@ -1,2 +1,3 @@
-"""The public face of live use: the translator, its sessions, one sentence that is translated while it arrives, and word
-alignment. It may import runs and everything below."""
+"""The public classes of live use: the translator and its sessions, and below them sentences and word alignment.
+
+It may import runs and everything below."""

@@ -1,8 +1,8 @@
-"""Word alignment from the model itself: a target word is aligned to the source word that made it likely.
+"""Word alignment from the probabilities of the model.
 
 log p(y | x<=s, y<t) is computed for every prefix of the source at once, one row per prefix. A target word is aligned to
-the source word that raises its probability most; a target word that no source word makes much likelier (an article, an
-auxiliary) has none. This works for every model and needs no attention weights.
+the source word that raises its probability most. If no source word raises it much (an article, an auxiliary), the
+target word is not aligned. This works for every model and needs no attention weights.
 
 A target word whose source word had not been read when it was written was anticipated (STACL, section 6.3).
 """
@@ -25,11 +25,11 @@ CLEAR_GAIN = 0.7  # nats: the source word at least doubles the target word's pro
 def alignment(
     translator: Translator, source: Sequence[str], target: Sequence[str]
 ) -> Generator[None, None, tuple[int | None, ...]]:
-    """For each target word the number, from 1, of its source word, or None. One step per target piece."""
+    """Return for each target word the number, from 1, of its source word, or None. It yields once per target piece."""
     if not source or not target:
         return (None,) * len(target)
     table = yield from surprise(translator, source, target)
-    # Compared with every shorter prefix: a drop in probability that is recovered later is not a gain.
+    # Compare with every shorter prefix: recovering from a drop in probability is not a gain.
     least = np.minimum.accumulate(table, axis=0)
     gains = np.diff(least, axis=0)  # [S + 1, T] negative where a word helps
     gains = np.concatenate((gains[:-2], gains[-2:].sum(axis=0, keepdims=True)))  # the end belongs to the last word
@@ -39,7 +39,7 @@ def alignment(
 
 
 def surprise(translator: Translator, source: Sequence[str], target: Sequence[str]) -> Generator[None, None, np.ndarray]:
-    """-log p of each target word, given those before it: [S + 2, T], after 0 .. S source words, and after the end."""
+    """Return -log p of each target word given the previous ones: [S + 2, T], after 0 .. S source words and the end."""
     engine, pieces = translator.engine, [list(translator.source_pieces.encode_word(word)) for word in source]
     seen = np.cumsum([0, *map(len, pieces), 1])
     state = engine.start(1)

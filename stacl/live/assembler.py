@@ -1,4 +1,4 @@
-"""Pieces -> whole words with their delays, words that are copied from the source among them."""
+"""Assembles pieces into words with delays, and inserts the words that are copied from the source."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ Word = tuple[str, int]  # its text, and its delay: the source words that had arr
 
 
 class WordAssembler:
-    """The output of one sentence, put together piece by piece; the same for live and for batched decoding."""
+    """Builds the output words of one sentence piece by piece. Live and batched decoding share it."""
 
     def __init__(self, source: SourceSentence, target: Subwords) -> None:
         self.source = source
@@ -21,7 +21,7 @@ class WordAssembler:
         self._last = ""
 
     def add(self, piece: int, read: int, unit: str) -> list[Word]:
-        """The words that this piece finishes. It was decided after `read` source units; END finishes an open word."""
+        """Return the words that this piece finishes. It was decided after `read` source units. END ends a word."""
         if piece != END:
             self._pieces.append(piece)
             if not self._target.ends_word[piece]:
@@ -34,11 +34,11 @@ class WordAssembler:
         return self._counted([*self.source.copies_before(delay, self._count + 1), text], delay)
 
     def finish(self) -> list[Word]:
-        """The words that are copied behind the translation."""
+        """Return the words that are copied after the translation."""
         return self._counted(self.source.copies_at_end(self._last), len(self.source.words))
 
     def copy(self, source: SourceSentence) -> WordAssembler:
-        """Another one that is exactly as far, over a copy of the source sentence."""
+        """Return a copy with the same progress, over a copy of the source sentence."""
         twin = copy.copy(self)
         twin.source, twin._pieces = source, self._pieces.copy()
         return twin

@@ -1,4 +1,4 @@
-"""One sentence, translated while it arrives: the state machine below a session."""
+"""The state machine that translates one sentence while it arrives. A session uses it."""
 
 from __future__ import annotations
 
@@ -36,27 +36,27 @@ class Written:
 
 
 class Sentence:
-    """Reads and writes as the policy decides. All state of the sentence is here; the weights are shared.
+    """Reads and writes as the policy decides. It holds all state of the sentence; the weights are shared.
 
-    `read`, `close` and `change` return an iterator that computes each word when it is asked for, so that a server can
-    turn to another session in between; it must be run to its end before the next call. With a beam even one word takes
-    long: then there is a None after each step.
+    `read`, `close` and `change` return an iterator that computes words lazily, so that a server can serve other
+    sessions in between. It must be exhausted before the next call. With a beam even one word is slow, so the iterator
+    also yields None after each step.
     """
 
     def __init__(
         self, translator: Translator, policy: Policy, decoding: Decoding, *, number: int = 0, after: str | None = None
     ) -> None:
         self.translator, self.policy, self.number = translator, policy, number
-        self._after = after  # the last word of the sentence before, for the gap before the first one
+        self._after = after  # the last word of the previous sentence, for the gap before the first word
         self._decoding = decoding
         self._rules = translator.rules(policy, decoding)
-        self._state: Any = None  # from the first word on: a silent session needs no memory
+        self._state: Any = None  # None until the first word: an idle session needs no memory
         self._hypothesis = Hypothesis()
-        self._arrived: deque[list[int]] = deque()  # units that arrived and were not read yet, each as its pieces
+        self._arrived: deque[list[int]] = deque()  # pieces of each unit that has arrived and is not read yet
         self._previous = BEGIN
-        self._tail: Generator[None, None, list[Hypothesis]] | None = None  # the search for all that is left
-        self._read = 0  # units read, the end counted
-        self._declined_at = -1  # units read when the policy preferred to read on: not asked again before the next
+        self._tail: Generator[None, None, list[Hypothesis]] | None = None  # beam search for the rest of the sentence
+        self._read = 0  # units read, including the end
+        self._declined_at = -1  # units read when the policy chose to read on; the next unit must come first
         self._read_pieces: list[int] = []  # source pieces read
         self._ended = False  # the end has been read
         self._source = translator.source_sentence()
@@ -67,10 +67,10 @@ class Sentence:
         self._computing = 0.0
 
     def read(self, word: str, came: float | None = None) -> Iterator[Written | None]:
-        """Read one more source word; the words that may now be written. It `came` now, or then (perf_counter)."""
+        """Read a source word, and yield the words that may be written. `came` is its arrival time (perf_counter)."""
         came = time.perf_counter() if came is None else came
         if not self.begun:
-            self._begin = came  # the clock runs from the first word, not from the silence before it
+            self._begin = came  # times count from the first word
             self._state = self.translator.engine.start()
         before = len(self._source.pieces)
         self._source.add(word)
@@ -80,7 +80,7 @@ class Sentence:
         return self._continue()
 
     def close(self) -> Iterator[Written | None]:
-        """The source has ended; the rest of the translation."""
+        """End the source, and yield the rest of the translation."""
         self._arrived.append([END])
         yield from self._continue()
         for text, delay in self._words.finish():
@@ -88,16 +88,18 @@ class Sentence:
             yield self._written[-1]
 
     def change(self, policy: Policy) -> Iterator[Written | None]:
-        """Go on under another policy; what was written stays. What the new one allows at once is returned."""
+        """Continue under another policy, and yield the words that it allows at once. Written words stay."""
         if self.begun and policy.unit != self.policy.unit:
-            raise UserError(f"within a sentence the unit stays {self.policy.unit}; {policy} counts in {policy.unit}")
+            raise UserError(
+                f"the unit cannot change within a sentence: it is {self.policy.unit}, not {policy.unit} as in {policy}"
+            )
         self.policy = policy
         self._rules = self.translator.rules(policy, self._decoding)
         self._declined_at = -1
         return self._continue()
 
     def copy(self) -> Sentence:
-        """Another one that is exactly as far. Engine states are values, so they may be shared."""
+        """Return a copy with the same progress. Engine states are immutable, so they are shared."""
         twin = copy.copy(self)
         twin._hypothesis, twin._source = self._hypothesis.copy(), self._source.copy()
         twin._words = self._words.copy(twin._source)
@@ -111,17 +113,17 @@ class Sentence:
 
     @property
     def behind(self) -> int:
-        """Source words that arrived, less target words written."""
+        """The number of source words that arrived, minus the target words written."""
         return len(self._source.words) - len(self._written)
 
     @property
     def last_word(self) -> str | None:
-        """The last word written, here or in the sentence before."""
+        """The last word written, in this sentence or in the previous one."""
         return self._written[-1].text if self._written else self._after
 
     @property
     def trace(self) -> Trace:
-        """What has happened so far."""
+        """The words, delays and times so far."""
         return Trace(
             source_length=len(self._source.words),
             delays=tuple(word.delay for word in self._written),
@@ -148,7 +150,7 @@ class Sentence:
                 yield None
 
     def _step(self) -> bool:
-        """One READ or one piece written; False if the next unit has to be waited for."""
+        """Read one unit or write one piece. Return False if the next unit has not arrived yet."""
         hypothesis = self._hypothesis
         if hypothesis.between_units(self.policy.unit):
             action = self._rules.action(self._read, hypothesis.units, self._ended)
@@ -182,7 +184,7 @@ class Sentence:
         self._show(piece)
 
     def _write_tail(self) -> None:
-        """All that is left, by beam search, one piece per call: the source is complete, so this adds no delay."""
+        """Search the rest with a beam, one piece per call. The source is complete, so this adds no delay."""
         committed = len(self._hypothesis.pieces)
         self._tail = self._tail or finish(self.translator.engine, self._state, [self._prefix()], self._rules)
         try:

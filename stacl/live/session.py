@@ -1,4 +1,4 @@
-"""A live session: source words in, whole target words out, never revised, for a sentence or for hours."""
+"""A live session: takes source words and returns target words, which are never revised."""
 
 from __future__ import annotations
 
@@ -20,18 +20,18 @@ from stacl.traces.trace import Trace
 if TYPE_CHECKING:
     from stacl.live.translator import Translator
 
-KEPT_TRACES = 100  # of finished sentences; `on_trace` gets every one, so that hours of speech need no memory
+KEPT_TRACES = 100  # of the last finished sentences, to limit memory; `on_trace` gets all of them
 
 
 class Session:
     """One live translation.
 
-    `read(word)` takes the next source word and returns the words that may now be shown; `end()` ends a sentence,
-    `close()` the source; both return the rest. `feed(chunk)` takes raw text or bytes instead, in
-    chunks of any size: a line feed ends a sentence.
+    `read(word)` takes the next source word and returns the words that may now be shown. `end()` ends a sentence and
+    `close()` ends the source; both return the rest. `feed(chunk)` takes raw text or bytes instead, in chunks of any
+    size. A line feed ends a sentence.
 
-    With `segment`, sentences are also cut at their punctuation while they arrive, which a stream without line ends
-    needs. Without it one session is one sentence until `end()`, as in batched decoding.
+    With `segment`, sentences also end at their punctuation, which a stream without line feeds needs. Without it, all
+    words until `end()` are one sentence, as in batched decoding.
     """
 
     def __init__(
@@ -61,19 +61,19 @@ class Session:
         self._closed = True
 
     def read(self, word: str) -> list[Written]:
-        """Read one more source word; the target words that may now be shown."""
+        """Read a source word, and return the target words that may now be shown."""
         return self._follow(self._source.word(word))
 
     def feed(self, chunk: str | bytes) -> list[Written]:
-        """Read text as it arrives; a chunk may end inside a word, or inside a character."""
+        """Read text as it arrives. A chunk may end inside a word or inside a character."""
         return self._follow(self._source.feed(chunk))
 
     def end(self) -> list[Written]:
-        """End the sentence; its rest. The session goes on with the next."""
+        """End the sentence, and return its rest. The session continues with the next sentence."""
         return self._follow(self._source.end())
 
     def close(self) -> list[Written]:
-        """End the source; the rest of the translation."""
+        """End the source, and return the rest of the translation."""
         if self._closed:
             return []
         rest = self._follow(self._source.close())
@@ -81,21 +81,22 @@ class Session:
         return rest
 
     def take(self, item: Item, came: float | None = None) -> Iterator[Written | None]:
-        """Take a word, or the end of a sentence, of a `SourceText` that serves several sessions. Each target word is
-        computed when it is asked for; the iterator must be run to its end before the session is used again. None marks
-        a finished step of a beam search, so that the caller can do other work in between.
+        """Take a word or a sentence end from a `SourceText`, which may serve several sessions.
 
-        The word `came` at this time.perf_counter(), if it had to wait until now.
+        The iterator computes target words lazily. It must be exhausted before the session is used again. It yields None
+        after each step of a beam search, so that the caller can do other work.
+
+        `came` is the time.perf_counter() at which the word arrived, if that was earlier.
         """
         self._check_open()
         return self._finish() if item is SENTENCE_END else self._sentence.read(item, came)
 
     def change(self, policy: str | Policy) -> list[Written]:
-        """Go on under another policy, from the next word on (a latency slider)."""
+        """Continue under another policy from the next word on, for example for a latency slider."""
         return [written for written in self.turn_to(policy) if written]
 
     def turn_to(self, policy: str | Policy) -> Iterator[Written | None]:
-        """`change` with each target word computed when it is asked for, as in `take`."""
+        """Do the same as `change`, but compute target words lazily, as in `take`."""
         self._check_open()
         wanted = parse_policy(policy).decoding_policy()
         words = self._sentence.change(wanted)
@@ -103,7 +104,7 @@ class Session:
         return words
 
     def copy(self) -> Session:
-        """Another session that is exactly as far as this one, and goes its own way from here."""
+        """Return an independent session with the same progress."""
         twin = copy.copy(self)
         twin._sentence = self._sentence.copy()
         twin._source = copy.deepcopy(self._source)
@@ -112,12 +113,12 @@ class Session:
 
     @property
     def behind(self) -> int:
-        """Source words of the present sentence, less target words written."""
+        """The number of source words of the current sentence, minus the target words written."""
         return self._sentence.behind
 
     @property
     def trace(self) -> Trace:
-        """Of the present sentence, or of the last one if none has begun since."""
+        """The trace of the current sentence, or of the last one if no new sentence has begun."""
         return self.traces[-1] if self.traces and not self._sentence.begun else self._sentence.trace
 
     def _follow(self, items: list[Item]) -> list[Written]:
@@ -138,11 +139,11 @@ class Session:
 
     def _check_open(self) -> None:
         if self._closed:
-            raise ValueError("the session is closed: open a new one")
+            raise ValueError("the session is closed; open a new one")
 
 
 async def interpret(session: Session, chunks: AsyncIterable[str | bytes]) -> AsyncIterator[Written]:
-    """The session as an asynchronous iterator for servers: computing happens outside the event loop."""
+    """Yield the words of a session asynchronously. The model runs in a thread, outside the event loop."""
     async for chunk in chunks:
         for word in await asyncio.to_thread(session.feed, chunk):
             yield word

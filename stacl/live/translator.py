@@ -1,4 +1,4 @@
-"""A model ready to translate: the public face of live use. What decodes needs no torch; trained weights do."""
+"""A loaded model with its vocabularies: translates texts, batches and live streams. It does not import torch."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ from stacl.text.passthrough import SourceSentence
 from stacl.text.subwords import END, Subwords
 from stacl.traces.trace import Trace
 
-ADAPTIVE = "confidence:2-6"  # as good as wait-k:5 on dev sets at a smaller lag (experiments/LOG.md)
+ADAPTIVE = "confidence:2-6"  # as good as wait-k:5 on dev sets at a lower latency (experiments/LOG.md)
 
 
 class Translator:
-    """A trained model with its vocabularies and languages. Sessions share it; all state is theirs."""
+    """A trained model with its vocabularies and languages. Sessions share it and hold all state."""
 
     def __init__(
         self,
@@ -44,7 +44,7 @@ class Translator:
         policy: Policy | None = None,
     ) -> None:
         self.manifest = manifest
-        self.fingerprint = fingerprint  # the checksum of the weights: results are kept under it
+        self.fingerprint = fingerprint  # checksum of the weights, which identifies results
         self.engine = engine
         self.source_pieces, self.target_pieces = source, target
         self.source_language, self.target_language = language(manifest.source), language(manifest.target)
@@ -53,20 +53,20 @@ class Translator:
 
     @cached_property
     def policy(self) -> Policy:
-        """The policy given on loading, or else the model's own, with one k if it was trained for many.
+        """The policy given on loading, or else the model's own, with a single k if it was trained for many.
 
-        Its own is never made from a file: a model may come from a stranger.
+        The model's own policy is never loaded from a Python file: a model may come from an untrusted source.
         """
         if self._given_policy is not None:
             return self._given_policy
         own = self.manifest.policy
         if runs_code(own):
-            raise UserError(f"the model was trained under {own}, which is not part of it; name the policy to use")
+            raise UserError(f"the model was trained under {own}, a file that is not part of it; name the policy to use")
         return parse_policy(own).decoding_policy()
 
     @cached_property
     def live_policy(self) -> Policy:
-        """The policy of a live session that names none: adaptive where the model serves all its lags."""
+        """The default policy of live sessions: adaptive if the model was trained for all its lags."""
         if self._given_policy is not None or runs_code(self.manifest.policy):
             return self.policy
         trained, adaptive = parse_policy(self.manifest.policy), parse_policy(ADAPTIVE)
@@ -88,23 +88,23 @@ class Translator:
         segment: bool = False,
         on_trace: Callable[[Trace], None] | None = None,
     ) -> Session:
-        """A live session, under `live_policy` unless another policy is named. See stacl.Session."""
+        """Open a live session. The default policy is `live_policy`. See stacl.Session."""
         chosen = self.live_policy if policy is None else parse_policy(policy)
         return Session(self, chosen, decoding, segment=segment, on_trace=on_trace)
 
     def interpret(
         self, chunks: AsyncIterable[str | bytes], policy: str | Policy | None = None, *, segment: bool = True
     ) -> AsyncIterator[Written]:
-        """`async for word in translator.interpret(chunks)`: text as it arrives in, words out as they may be shown."""
+        """Translate arriving text asynchronously: `async for word in translator.interpret(chunks)`."""
         return interpret(self.stream(policy, segment=segment), chunks)
 
     def translate(self, text: str, policy: str | Policy = "full", *, decoding: Decoding = BEST) -> str:
-        """The translation of a text that is all there, cut into sentences; a line stays a line.
+        """Translate a complete text. It is split into sentences, and its lines are kept.
 
-        By default every sentence is read to its end and searched with a beam of 5.
+        By default each sentence is read completely and translated with a beam of 5.
         """
         if not isinstance(text, str):
-            raise UserError(f"translate takes a text, not {type(text).__name__}")
+            raise UserError(f"translate takes a string, not {type(text).__name__}")
         with self.stream(policy, decoding=decoding, segment=True) as session:
             lines = [[*session.feed(line), *session.end()] for line in text.splitlines()]
         return "\n".join(self.target_language.join([word.text for word in words]) for words in lines)
@@ -118,18 +118,18 @@ class Translator:
         size: int = 64,
         progress: Callable[[int], None] | None = None,
     ) -> list[Trace]:
-        """Many sentences, each one line, in batches of `size`: words and delays are those of live sessions.
+        """Translate many sentences, one per line, in batches of `size`.
 
-        The policy is `self.policy` unless another is named.
+        Words and delays are the same as in live sessions. The default policy is `self.policy`.
         """
-        if isinstance(lines, str):  # whose letters would be taken for sentences
-            raise UserError("translate_lines takes a list of sentences; put a single one into a list")
+        if isinstance(lines, str):  # otherwise each letter would be a sentence
+            raise UserError("translate_lines takes a list of sentences, not a string; put a single one into a list")
         if size < 1:
-            raise UserError(f"size is the number of lines in a batch: at least 1, not {size}")
+            raise UserError(f"size, the number of lines in a batch, must be at least 1, not {size}")
         chosen = self.policy if policy is None else parse_policy(policy).decoding_policy()
         rules = self.rules(chosen, decoding)
         sources = [self._source_sentence_of(line) for line in lines]
-        # A line without words to translate stays empty, or is copied, under every policy.
+        # Without words to translate, a line is empty or copied under every policy.
         traces = {
             i: self._trace(source, Hypothesis(), chosen) for i, source in enumerate(sources) if not source.translatable
         }
@@ -145,7 +145,7 @@ class Translator:
         return [traces[i] for i in range(len(lines))]
 
     def rules(self, policy: Policy, decoding: Decoding = GREEDY) -> Rules:
-        """What may be written under a policy."""
+        """Return the decoding rules under a policy."""
         names = decoding.constraints
         if names not in self._constraints:
             context = Context(self.source_pieces, self.target_pieces, self.target_language)
@@ -153,7 +153,7 @@ class Translator:
         return Rules(self.target_pieces.ends_word, policy, decoding, self._constraints[names])
 
     def source_sentence(self) -> SourceSentence:
-        """A source sentence of which nothing has arrived yet."""
+        """Return an empty source sentence."""
         return SourceSentence(self.source_pieces, self.source_language)
 
     def _source_sentence_of(self, line: str) -> SourceSentence:

@@ -1,7 +1,7 @@
-"""How good, how late: pure functions of a Trace. One file a metric; the file name is its name.
+"""Latency and quality metrics: pure functions of a Trace. One file per metric; the file name is its name.
 
-`latency` scores one trace, `measure` a corpus, with references also its quality. It may import traces and everything
-below.
+`latency` scores one trace. `measure` scores a corpus, and with references also its quality. It may import traces and
+everything below.
 """
 
 from stacl.metrics._corpus import CorpusReport, measure, reference_length

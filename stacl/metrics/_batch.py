@@ -1,7 +1,7 @@
-"""Many sentences at once: the same metrics on a rectangle of delays, for corpora of millions of sentences.
+"""Vectorised metrics: a padded array of delays for corpora of millions of sentences.
 
-The plain function in a metric's file is its definition; a `batch` beside it says the same with arrays. The
-contract test holds the two against each other on random paths, for every file that has both.
+The plain function in a metric's file defines it; its `batch` computes the same with arrays. The contract test compares
+both on random paths, for every file that has both.
 """
 
 from __future__ import annotations
@@ -12,14 +12,13 @@ from itertools import chain
 
 import numpy as np
 
-CELLS = 100_000  # of the rectangle: large enough to pay, small enough for the processor's cache
+CELLS = 100_000  # of the array: large enough to be fast, small enough for the processor's cache
 
 
 class PathBatch:
-    """Ordinary sentences: each has a source, an output and, if any has, a reference. Beyond its end a row
-    is infinite.
+    """Sentences with a non-empty source and output, and either all or none with a reference length.
 
-    B sentences, T one more than the longest output.
+    Shapes: B sentences; T is one more than the longest output. Rows are padded with infinity.
     """
 
     def __init__(
@@ -29,7 +28,7 @@ class PathBatch:
         self.source = np.asarray(source_lengths, dtype=float)  # (B,) |x|
         self.reference = np.asarray(references, dtype=float)  # (B,) or empty
         self.steps = np.arange(int(self.lengths.max()) + 1)  # (T,) t-1
-        self.written = self.steps < self.lengths[:, None]  # (B, T) True: a word was written there
+        self.written = self.steps < self.lengths[:, None]  # (B, T) False in the padding
         self.delays = np.full(self.written.shape, np.inf)  # (B, T) g(t)
         self.delays[self.written] = np.fromiter(chain.from_iterable(delays), float, int(self.lengths.sum()))
 
@@ -44,7 +43,7 @@ class PathBatch:
 
     @cached_property
     def before_the_end(self) -> np.ndarray:
-        """(B,) how many words were written while the source went on."""
+        """(B,) the number of words written before the end of the source."""
         return np.count_nonzero(self.delays < self.source[:, None], axis=1)
 
     @cached_property
@@ -57,7 +56,7 @@ class PathBatch:
 
     @cached_property
     def waits(self) -> np.ndarray:
-        """(B, T) CW(t), 0 beyond the end."""
+        """(B, T) CW(t), 0 in the padding."""
         found = np.zeros_like(self.delays)
         return np.subtract(self.delays, self.previous, out=found, where=self.written)
 
@@ -67,7 +66,7 @@ class PathBatch:
         return self.delays[self.rows, self.lengths - 1]
 
     def total(self, values: np.ndarray) -> np.ndarray:
-        """(B,) the sum over what was written."""
+        """(B,) the sum over the written words, without padding."""
         return np.where(self.written, values, 0.0).sum(axis=1)
 
     def lagging(self, tau: np.ndarray, target_lengths: np.ndarray) -> np.ndarray:

@@ -1,4 +1,4 @@
-"""Running means of every latency score over a corpus, in memory that does not grow with it."""
+"""Running means of every latency score over a corpus, in constant memory."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class RunningMean:
     def __init__(self, score: Score) -> None:
         self.score = score
         self.total = self.weight = 0.0
-        self.count = 0  # sentences that define it
+        self.count = 0  # sentences for which the score is defined
         self.values = array("d")
         self.weights = array("d")
 
@@ -34,15 +34,15 @@ class RunningMean:
 
 
 class Queue:
-    """Sentences that wait to be scored together."""
+    """Sentences collected for one batch."""
 
     def __init__(self) -> None:
         self.sentences: list[SentenceTiming] = []
         self.longest = 0
 
     def takes(self, sentence: SentenceTiming) -> bool:
-        """Whether it is ordinary: something read, something written, a path and nothing else, as those
-        before.
+        """Whether the sentence fits the batch: non-empty source and output, no times or revisions, and a reference
+        length if the queued sentences have one.
         """
         if sentence.write_ms or sentence.compute_ms or sentence.erased is not None:
             return False
@@ -95,31 +95,31 @@ class Means:
 
     def _score(self, sentence: SentenceTiming) -> Row:
         row: Row = {}
-        have = sentence.have()
+        available = sentence.available()
         for mean in self.means:
             score = mean.score
-            if score.needs not in have:
+            if score.needs not in available:
                 continue
             value = row[score.name] = score.of(sentence)
             if value is not None:
-                weight = score.weight(sentence) if score.weight else self._usual_weight(sentence)
+                weight = score.weight(sentence) if score.weight else self._default_weight(sentence)
                 mean.add(value * weight, weight, 1)
                 if self.keep:
                     self._keep(mean, value, weight)
         return row
 
-    def _usual_weight(self, sentence: SentenceTiming) -> float:
+    def _default_weight(self, sentence: SentenceTiming) -> float:
         return sentence.source_length if self.weighted else 1.0
 
     def _flush(self) -> None:
-        """Score the queue with arrays; a metric without a batch form takes its sentences one by one."""
+        """Score the queue with arrays. A metric without a batch form scores the sentences one by one."""
         queue, self._queue = self._queue, Queue()
         if not queue.sentences:
             return
-        batch, have = queue.batch(), queue.sentences[0].have()
+        batch, available = queue.batch(), queue.sentences[0].available()
         weights = batch.source if self.weighted else np.ones(len(batch.source))
         for mean in self.means:
-            if mean.score.needs not in have:
+            if mean.score.needs not in available:
                 continue
             if mean.score.batch is None:
                 found = (mean.score.of(sentence) for sentence in queue.sentences)
@@ -131,7 +131,7 @@ class Means:
             mean.add(float(values[known] @ weight), float(weight.sum()), int(known.sum()))
 
     def _keep(self, mean: RunningMean, value: float, weight: float) -> None:
-        # Sentences before this one that left the score undefined have a NaN in their place.
+        # Earlier sentences with an undefined score get NaN.
         for _ in range(self.sentences - 1 - len(mean.values)):
             mean.values.append(math.nan)
             mean.weights.append(0.0)
@@ -139,7 +139,7 @@ class Means:
         mean.weights.append(weight)
 
     def kept(self) -> dict[str, tuple[array[float], array[float]]]:
-        """Every sentence's value of every score that some sentence defines, and its weight."""
+        """Value and weight of every sentence, for each score that at least one sentence defines."""
         for mean in self.means:
             missing = self.sentences - len(mean.values)
             mean.values.extend([math.nan] * missing)
@@ -148,7 +148,7 @@ class Means:
 
     def _set_unit(self, unit: str) -> None:
         if self.unit:
-            raise UserError(f"sentence {self.sentences + 1} counts in {unit!r}, the ones before in {self.unit!r}")
+            raise UserError(f"sentence {self.sentences + 1} has unit {unit!r}, but those before it have {self.unit!r}")
         self.unit = unit
         self.means = [RunningMean(score) for score in latency_scores(unit)]
 
@@ -173,14 +173,14 @@ class Means:
     def _signature(self, mean: RunningMean) -> str:
         score = mean.score
         length = score.length
-        if length == "longer" and self.referenced < self.sentences:  # where none is known, that of the hypothesis
+        if length == "longer" and self.referenced < self.sentences:  # sentences without one use the hypothesis
             length = f"longer({self.referenced})" if self.referenced else "hypothesis"
         parts = {"unit": self.unit}
         if "clock" in score.needs:
             parts["clock"] = "wall"
         if length != "none":
             parts["length"] = length
-        parts["eos"] = "no"  # the end of the sentence counts neither as a source nor as a target unit
+        parts["eos"] = "no"  # the end of the sentence is neither a source nor a target unit
         parts["mean"] = "ratio" if score.weight else "source-weighted" if self.weighted else "sentences"
         parts["n"] = str(mean.count)
         if mean.count < self.sentences:

@@ -1,4 +1,4 @@
-"""What BLEU and chrF have in common: both are sacreBLEU's."""
+"""The common base of BLEU and chrF, which sacreBLEU computes."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from stacl.metrics.significance import sacrebleu_score
 
 
 class SacreBleuMetric(QualityMetric):
-    """`make` builds sacreBLEU's metric; `for_sentences` are the options that it takes when judging one sentence."""
+    """`make` builds sacreBLEU's metric; `for_sentences` are its options for sentence scores."""
 
     def __init__(self, make: Callable[..., Any], **for_sentences: Any) -> None:
         self._make = make

@@ -1,4 +1,4 @@
-"""Average Lagging: by how many source words the listener is behind the speaker."""
+"""Average Lagging: by how many source words the output is behind the speaker."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ def average_lagging(delays: Sequence[float], source_length: float, target_length
 
     AL = 1/tau * sum_{t=1..tau} [ g(t) - (t-1) * |x|/Y ],  tau = min { t : g(t) = |x| }, or |y| if none
 
-    The ideal listener hears word t when (t-1)|x|/Y source words are out; AL is the mean distance from that
-    line up to the first word that has seen the whole source. A system ahead of that line has a negative AL.
+    The ideal output has word t after (t-1)|x|/Y source words. AL is the mean lag behind that line, up to the first
+    target word that has seen the whole source. A system ahead of the line has a negative AL.
 
     >>> average_lagging([3, 4, 5, 6, 6, 6], 6, 6)
     3.0
@@ -26,7 +26,7 @@ def average_lagging(delays: Sequence[float], source_length: float, target_length
         return None
     tau = min(bisect_left(delays, source_length) + 1, len(delays))
     pace = source_length / target_length
-    # The sum of (t-1) for t = 1..tau, in one go.
+    # tau * (tau - 1) / 2 is the sum of (t-1) for t = 1..tau.
     return (sum(delays[:tau]) - pace * (tau * (tau - 1) // 2)) / tau
 
 
@@ -36,6 +36,6 @@ def lagging_batch(batch: PathBatch, target_lengths: np.ndarray) -> np.ndarray:
 
 class AL(PathMetric):
     name = "AL"
-    also_reference = True  # SimulEval's default takes the reference's length
+    also_reference = True  # SimulEval's default uses the reference length
     batch = staticmethod(lagging_batch)
     compute = staticmethod(average_lagging)

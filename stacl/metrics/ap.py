@@ -1,4 +1,4 @@
-"""Average Proportion: which share of the source had been read, over the written words."""
+"""Average Proportion: the mean share of the source that was read before each target word."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ def average_proportion(delays: Sequence[float], source_length: float, target_len
 
     AP = 1 / (|x| Y) * sum_{t=1..|y|} g(t)
 
-    It lies between 0 and 1 with the hypothesis' length; with the reference's, a long output exceeds 1.
+    With the hypothesis length it is between 0 and 1. With the reference length a long output exceeds 1.
 
     >>> average_proportion([1, 2, 3, 4], 4, 4)  # wait-1 over n words: (n+1)/2n
     0.625

@@ -1,4 +1,4 @@
-"""Average Token Delay: from the end of a source word to the end of the target word that answers it."""
+"""Average Token Delay: from the end of a source word to the end of the target word that corresponds to it."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from stacl.metrics._batch import PathBatch
 from stacl.metrics.base import PathMetric, SentenceTiming
 
 
-def answered(delays: Sequence[float]) -> list[float]:
-    """a(t): the source position that target word t is taken to answer.
+def source_positions(delays: Sequence[float]) -> list[float]:
+    """a(t): the source position that target word t corresponds to.
 
-    Words of equal delay are one chunk. Where the target was ahead of the source before the chunk, it is set
-    back by the difference; and no word answers a source word that was not yet read.
+    Words of equal delay form a chunk. If the target was ahead of the source before the chunk, its positions are set
+    back by the difference. No word corresponds to a source word that was not yet read.
 
-    >>> answered([1, 1, 1, 4, 4])
+    >>> source_positions([1, 1, 1, 4, 4])
     [1, 1, 1, 2, 3]
     """
     found: list[float] = []
@@ -49,21 +49,22 @@ def average_token_delay(delays: Sequence[float], source_length: float, target_le
     for delay in delays:
         end = (delay if delay > end else end) + 1
         ends += end
-    return (ends - sum(answered(delays))) / len(delays)
+    return (ends - sum(source_positions(delays))) / len(delays)
 
 
 def token_delay_on_the_clock(
     delays: Sequence[float], read_ms: Sequence[float], write_ms: Sequence[float]
 ) -> float | None:
-    """ATD_CA = 1/|y| * sum_t [ time at which y_t was shown - time at which x_a(t) came ]; x_0 comes at 0."""
+    """ATD_CA = 1/|y| * sum_t [ time at which y_t was shown - time at which x_a(t) arrived ]; x_0 arrives at 0."""
     if not delays or not read_ms or not write_ms:
         return None
-    came = [0.0, *read_ms]
-    return sum(shown - came[int(a)] for shown, a in zip(write_ms, answered(delays), strict=True)) / len(delays)
+    arrived = [0.0, *read_ms]
+    pairs = zip(write_ms, source_positions(delays), strict=True)
+    return sum(shown - arrived[int(position)] for shown, position in pairs) / len(delays)
 
 
 def token_delay_batch(batch: PathBatch, target_lengths: np.ndarray) -> np.ndarray:
-    # e(t) - t is the running maximum of g(t) - (t-1), and a chunk begins where the delay changes.
+    # e(t) - t is the running maximum of g(t) - (t-1). A chunk begins where the delay changes.
     ends = batch.steps + 1 + np.maximum.accumulate(batch.delays - batch.steps, axis=1)
     begins = np.where(batch.delays != batch.previous, batch.steps, 0)
     begin = np.maximum.accumulate(begins, axis=1)
@@ -82,5 +83,5 @@ class ATD(PathMetric):
     def on_the_clock(self, sentence: SentenceTiming, target_length: float) -> float | None:
         if not sentence.source_ms:
             return None
-        # The chunks are those of the words read; in milliseconds every word would be a chunk of its own.
+        # Chunks are defined by delays in words: in milliseconds every word would be its own chunk.
         return token_delay_on_the_clock(sentence.delays, sentence.read_ms, sentence.write_ms)

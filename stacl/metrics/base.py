@@ -1,7 +1,7 @@
-"""What a metric is. A latency metric is a pure function of numbers; a quality metric sees texts.
+"""Base classes of metrics. A latency metric is a pure function of numbers; a quality metric compares texts.
 
-A file in this folder holds one metric: the function with its formula, and a class that says under which names
-it is reported, with whose length, and what it needs. `docs/metrics.md` says what each of them means.
+Each file in this folder holds one metric: a function with its formula, and a class that declares the reported names,
+the target length used and the inputs needed. `docs/metrics.md` explains each metric.
 """
 
 from __future__ import annotations
@@ -20,16 +20,16 @@ from stacl.traces.trace import Trace
 
 
 class SentenceTiming(NamedTuple):
-    """The numbers of one sentence that latency metrics may look at. Times are milliseconds from its start."""
+    """The numbers of one sentence that latency metrics use. Times are in milliseconds from its start."""
 
     delays: Sequence[float]  # g(1) .. g(|y|)
     source_length: float  # |x|
     reference_length: int | None = None
     write_ms: Sequence[float] = ()  # when each target unit was shown
-    read_ms: Sequence[float] = ()  # when each source unit came
-    source_ms: float = 0.0  # how long the source lasted; 0 where unknown
-    compute_ms: float = 0.0  # time spent computing; 0 where unknown
-    erased: int | None = None  # target units taken back; None for a system that does not log its revisions
+    read_ms: Sequence[float] = ()  # when each source unit arrived
+    source_ms: float = 0.0  # duration of the source; 0 if unknown
+    compute_ms: float = 0.0  # computing time; 0 if unknown
+    erased: int | None = None  # removed target units; None if the system logs no revisions
 
     @classmethod
     def of(cls, trace: Trace, reference_length: int | None = None) -> SentenceTiming:
@@ -47,8 +47,8 @@ class SentenceTiming(NamedTuple):
             erased=trace.erased() if trace.revisions else None,
         )
 
-    def have(self) -> tuple[str, ...]:
-        """Which of the needs of a Score this sentence can meet."""
+    def available(self) -> tuple[str, ...]:
+        """The values of `Score.needs` that this sentence satisfies."""
         timed = self.write_ms or self.compute_ms
         if self.reference_length is None and not timed and self.erased is None:
             return ("",)
@@ -63,53 +63,53 @@ class SentenceTiming(NamedTuple):
 
 @dataclass(frozen=True)
 class Score:
-    """One reported number: its name, how to get it from a sentence, and what its signature must say."""
+    """One reported number: its name, how it is computed from a sentence, and what its signature states."""
 
     name: str
-    of: Callable[[SentenceTiming], float | None]  # None: not defined for this sentence
+    of: Callable[[SentenceTiming], float | None]  # None: undefined for this sentence
     length: str = "none"  # whose length is Y: hypothesis, reference, longer (of the two) or none
-    needs: str = ""  # reference, clock, reference and clock, or revisions: without it the number is not reported at all
-    # What a sentence weighs in the mean. With its own denominator, the mean is the ratio of the sums.
+    needs: str = ""  # reference, clock, reference and clock, or revisions; without them it is not reported
+    # Weight of a sentence in the mean. If it is the denominator of the score, the mean is a ratio of sums.
     weight: Callable[[SentenceTiming], float] | None = None
-    # The same for many ordinary sentences at once; without it they are scored one by one.
+    # The vectorised form of `of`; without it sentences are scored one by one.
     batch: Callable[[PathBatch], np.ndarray] | None = None
-    words_only: bool = False  # without meaning where delays are the milliseconds of a speech system
+    words_only: bool = False  # meaningless for delays in milliseconds (speech systems)
 
 
 class Metric(ABC):
-    """Anything in this folder."""
+    """The base class of all metrics in this folder."""
 
     name: ClassVar[str]
 
 
 class LatencyMetric(Metric):
-    """Figures that are taken from one sentence's numbers and averaged over the corpus."""
+    """Scores that are computed per sentence and averaged over the corpus."""
 
     @abstractmethod
     def scores(self) -> list[Score]:
-        """What is reported."""
+        """The reported numbers."""
 
 
 class PathMetric(LatencyMetric):
-    """A pure function of delays, source length and target length, and the names of what it reports."""
+    """A latency metric that is a pure function of delays, source length and target length."""
 
     length: ClassVar[str] = "hypothesis"
-    also_reference: ClassVar[bool] = False  # report NAME_ref too, with the reference's length
-    also_clock: ClassVar[bool] = True  # report NAME_CA too: the same function of milliseconds
+    also_reference: ClassVar[bool] = False  # also report NAME_ref, with the reference length
+    also_clock: ClassVar[bool] = True  # also report NAME_CA: the same function of milliseconds
     words_only: ClassVar[bool] = False
 
     @staticmethod
     @abstractmethod
     def compute(delays: Sequence[float], source_length: float, target_length: float) -> float | None:
-        """The metric itself; None where it is not defined."""
+        """The metric; None where it is undefined."""
 
     @staticmethod
     def batch(batch: PathBatch, target_lengths: np.ndarray) -> np.ndarray:
-        """`compute` for many sentences at once, NaN where it is not defined. Not needed, but fast."""
+        """The vectorised form of `compute`, NaN where it is undefined. Optional, for speed."""
         raise NotImplementedError
 
     def on_the_clock(self, sentence: SentenceTiming, target_length: float) -> float | None:
-        """The metric in wall-clock time: when it was shown, not after how many words."""
+        """The metric in wall-clock time: from when each unit was shown, instead of its delay in units."""
         if not sentence.write_ms or not sentence.source_ms:
             return None
         return self.compute(sentence.write_ms, sentence.source_ms, target_length)
@@ -162,7 +162,7 @@ class PathMetric(LatencyMetric):
 
 
 class Quality(NamedTuple):
-    """A corpus-level figure, with its 95% interval where that was asked for."""
+    """A corpus score, with its 95% interval if requested."""
 
     score: float
     signature: str
@@ -170,7 +170,7 @@ class Quality(NamedTuple):
 
 
 class QualityMetric(Metric):
-    """A corpus-level function of texts."""
+    """A corpus-level score of texts."""
 
     default: ClassVar[bool] = True  # computed whenever there are references
 
@@ -185,13 +185,13 @@ class QualityMetric(Metric):
         """The score of a corpus."""
 
     def sentence(self, hypothesis: str, references: Sequence[str]) -> float | None:
-        """The score of one sentence, where that makes sense."""
+        """The score of one sentence; None if the metric has no sentence score."""
         return None
 
 
 @cache
 def latency_scores(unit: str = "word") -> tuple[Score, ...]:
-    """Every latency figure of every file in this folder, in the files' order."""
+    """The latency scores of all files in this folder, in the order of the files."""
     found: list[Score] = []
     for name in plugins.names("metrics"):
         kind = plugins.find("metrics", name, Metric)
@@ -201,9 +201,9 @@ def latency_scores(unit: str = "word") -> tuple[Score, ...]:
 
 
 def latency(trace: Trace, reference_length: int | None = None) -> dict[str, float | None]:
-    """Every latency figure of one sentence; None where a metric is not defined for it.
+    """All latency scores of one sentence; None where a metric is undefined.
 
-    With a reference's length also AL_ref and AP_ref; with the times in the trace also the wall-clock figures.
+    A reference length adds AL_ref and AP_ref. Times in the trace add the wall-clock scores.
 
     >>> scores = latency(Trace(source_length=6, delays=(3, 4, 5, 6, 6, 6)))
     >>> scores["AL"], scores["CW"], scores["DAL"]

@@ -1,4 +1,4 @@
-"""BLEU, by sacreBLEU, against any number of references."""
+"""BLEU from sacreBLEU, with any number of references."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from stacl.metrics._sacrebleu import SacreBleuMetric
 from stacl.support.errors import UserError, suggest
 from stacl.text.characters import is_han
 
-_BUILT_IN = ("13a", "zh", "char", "intl", "none")  # these need no other package
+_BUILT_IN = ("13a", "zh", "char", "intl", "none")  # these need no extra package
 
 
 def default_tokenizer(references: Iterable[str]) -> str:
-    """sacreBLEU's tokenizer for references in their language: zh for Chinese, else 13a.
+    """The sacreBLEU tokenizer for the language of the references: zh for Chinese, else 13a.
 
     >>> default_tokenizer(["你好吗", "OK"]), default_tokenizer(["how are you"])
     ('zh', '13a')
@@ -23,10 +23,10 @@ def default_tokenizer(references: Iterable[str]) -> str:
 
 
 class BLEU(SacreBleuMetric):
-    """Papineni et al. 2002, Post 2018: the figure and the signature are those of the `sacrebleu` command.
+    """Papineni et al. 2002, Post 2018. Score and signature equal those of the `sacrebleu` command.
 
-    BLEU = 100 * min(1, exp(1 - r/c)) * (p1 p2 p3 p4)^(1/4), p_n the share of the hypothesis' n-grams that
-    some reference confirms, c the length of the hypotheses, r that of the closest references
+    BLEU = 100 * min(1, exp(1 - r/c)) * (p1 p2 p3 p4)^(1/4), where p_n is the share of hypothesis n-grams that occur
+    in a reference, c the length of the hypotheses, and r that of the closest references.
     """
 
     name = "BLEU"
@@ -40,8 +40,8 @@ class BLEU(SacreBleuMetric):
         if tokenize not in _BUILT_IN:
             try:
                 BLEU(tokenize=tokenize)
-            except Exception as error:  # some want a package more, some the network
-                said = " ".join(str(error).split())
-                raise UserError(f"sacreBLEU's tokenizer {tokenize!r} does not work here: {said}") from error
-        # Effective order: a sentence of three words has no 4-gram, and is not worth nothing for that.
+            except Exception as error:  # some need an extra package, some the network
+                reason = " ".join(str(error).split())
+                raise UserError(f"sacreBLEU's tokenizer {tokenize!r} is not available: {reason}") from error
+        # Effective order: a sentence of three words has no 4-grams and would score 0 otherwise.
         super().__init__(partial(BLEU, tokenize=tokenize), effective_order=True)

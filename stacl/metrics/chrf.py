@@ -1,4 +1,4 @@
-"""chrF, by sacreBLEU: the F-score of character n-grams."""
+"""chrF from sacreBLEU: the F-score of character n-grams."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from stacl.metrics._sacrebleu import SacreBleuMetric
 class ChrF(SacreBleuMetric):
     """Popović 2015: chrF = 100 * (1 + b^2) P R / (b^2 P + R), b = 2, over character n-grams of order 1 to 6.
 
-    With several references each sentence takes its best one. It needs no tokenizer, which is why it is the
-    safer of the two for Chinese.
+    With several references each sentence uses its best one. It needs no tokenizer, so it is safer than BLEU for
+    Chinese.
     """
 
     name = "chrF"

@@ -1,4 +1,4 @@
-"""COMET, where the package `unbabel-comet` is installed: a trained model's opinion of the translation."""
+"""COMET: a trained quality model, if the package `unbabel-comet` is installed."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ DEFAULT_MODEL = "Unbabel/wmt22-comet-da"
 class COMET(QualityMetric):
     """Rei et al. 2020: the mean of a regression model's score over (source, hypothesis, reference).
 
-    It reads one reference; with several, each sentence takes the mean over them. It needs the source's text.
+    It takes one reference; with several, a sentence gets the mean over them. It needs the source text.
     """
 
     name = "COMET"
-    default = False  # asked for by name: it loads a model of two gigabytes
+    default = False  # only on request: it loads a model of two gigabytes
 
     def __init__(self, model: str = DEFAULT_MODEL) -> None:
         self.model = model
@@ -30,7 +30,7 @@ class COMET(QualityMetric):
         samples: int = 0,
     ) -> Quality:
         if len(sources) != len(hypotheses):
-            raise UserError("COMET reads the source too: give its text, in the traces or with --source")
+            raise UserError("COMET needs the source text; give it in the traces or with --source")
         try:
             import comet
         except ImportError:

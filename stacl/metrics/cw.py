@@ -1,4 +1,4 @@
-"""Consecutive Wait: how many source words are read in one go before something is said."""
+"""Consecutive Wait: the mean number of source words read in a row between two writes."""
 
 from __future__ import annotations
 
@@ -15,9 +15,8 @@ def consecutive_wait(delays: Sequence[float], source_length: float, target_lengt
 
     CW = sum_t CW(t) / #{ t : CW(t) > 0 },  CW(t) = g(t) - g(t-1),  g(0) = 0
 
-    The waits add up to g(|y|), and there are as many of them as there are different delays above zero. An
-    output that never read anything has no wait to average: not defined. Source words read after the last
-    written word do not count.
+    The waits sum to g(|y|), and their number is that of the distinct delays above zero. It is undefined for an output
+    that read nothing. Source words read after the last written word do not count.
 
     >>> consecutive_wait([2, 2, 5], 6, 3)
     2.5
@@ -36,6 +35,6 @@ def wait_batch(batch: PathBatch, target_lengths: np.ndarray) -> np.ndarray:
 class CW(PathMetric):
     name = "CW"
     length = "none"
-    also_clock = False  # waits are counted in words; in milliseconds every word would be a wait of its own
+    also_clock = False  # in milliseconds every word would be a separate wait
     batch = staticmethod(wait_batch)
     compute = staticmethod(consecutive_wait)

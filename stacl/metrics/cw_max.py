@@ -1,4 +1,4 @@
-"""The longest Consecutive Wait of a sentence: the worst silence."""
+"""The longest Consecutive Wait of a sentence."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from stacl.metrics.base import PathMetric
 
 
 def longest_wait(delays: Sequence[float], source_length: float, target_length: float) -> float | None:
-    """CW_max = max_t [ g(t) - g(t-1) ],  g(0) = 0; not defined where nothing was read, as CW.
+    """CW_max = max_t [ g(t) - g(t-1) ],  g(0) = 0; undefined if nothing was read, as CW.
 
     >>> longest_wait([2, 2, 5], 6, 3)
     3

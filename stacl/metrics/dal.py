@@ -1,4 +1,4 @@
-"""Differentiable Average Lagging: lagging in which a delay, once incurred, is not forgotten."""
+"""Differentiable Average Lagging: a lag once incurred cannot be caught up later."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def differentiable_average_lagging(delays: Sequence[float], source_length: float
     DAL = 1/|y| * sum_{t=1..|y|} [ g'(t) - (t-1) * |x|/|y| ]
     g'(1) = g(1),  g'(t) = max(g(t), g'(t-1) + |x|/|y|)
 
-    Every written word takes |x|/|y| of the speaker's time. Put h(t) = g'(t) - (t-1)|x|/|y|; then
+    Every written word takes |x|/|y| of the speaker's time. With h(t) = g'(t) - (t-1)|x|/|y|,
     h(t) = max(g(t) - (t-1)|x|/|y|, h(t-1)): DAL is the mean of the running maximum of the lag.
 
     >>> differentiable_average_lagging([3, 4, 5, 6, 6, 6], 6, 6)

@@ -1,4 +1,4 @@
-"""Where the speaker was when the last word was written."""
+"""End offset: how much of the source was unread when the last word was written."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from stacl.metrics.base import PathMetric
 
 
 def end_offset(delays: Sequence[float], source_length: float, target_length: float) -> float | None:
-    """EndOffset = g(|y|) - |x|: 0 where the last word has seen the whole source, negative where it has not.
+    """EndOffset = g(|y|) - |x|: 0 if the last word has seen the whole source, else negative.
 
     >>> end_offset([1, 2, 3], 6, 3)
     -3

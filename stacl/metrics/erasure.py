@@ -1,4 +1,4 @@
-"""Normalised erasure: how many shown words a re-translating system takes back for each one that stays."""
+"""Normalised erasure: the number of removed words of a re-translating system per word of its final output."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from stacl.metrics.base import LatencyMetric, Score, SentenceTiming
 def normalised_erasure(delays: Sequence[float], erased: float, target_length: float) -> float | None:
     """Arivazhagan et al. 2020.
 
-    NE = (shown target units that were taken back) / |y|; 0 for an append-only system
+    NE = (shown target units that were removed later) / |y|; 0 for an append-only system
 
     >>> normalised_erasure([1, 2, 3, 3], 2, 4)
     0.5

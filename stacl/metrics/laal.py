@@ -1,4 +1,4 @@
-"""Length-Adaptive Average Lagging: AL that does not reward saying too much."""
+"""Length-Adaptive Average Lagging: AL that does not reward over-generation."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ class LAAL(PathMetric):
 
     LAAL = AL with Y = max(|y|, |y*|), the longer of hypothesis and reference
 
-    With the reference's length alone, every superfluous word moves the ideal line away and makes AL smaller.
-    Without a reference, Y is the hypothesis' length and the signature says so.
+    With the reference length, every superfluous word would lower AL. Without a reference, Y is the hypothesis length,
+    and the signature states it.
     """
 
     name = "LAAL"

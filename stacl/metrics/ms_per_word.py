@@ -1,4 +1,4 @@
-"""How long the machine computes for one written word."""
+"""The computing time per written word."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from stacl.metrics.base import LatencyMetric, Score, SentenceTiming
 
 
 def compute_per_word(delays: Sequence[float], compute_ms: float, target_length: float) -> float | None:
-    """ms_per_word = milliseconds of computing / |y|; over a corpus the ratio of the sums.
+    """ms_per_word = computing time in milliseconds / |y|; over a corpus the ratio of the sums.
 
     >>> compute_per_word([1, 2], 50.0, 2)
     25.0

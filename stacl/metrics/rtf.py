@@ -1,4 +1,4 @@
-"""Real-time factor: below 1 the machine keeps up with the speaker."""
+"""Real-time factor: below 1 the system keeps up with the speaker."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from stacl.metrics.base import LatencyMetric, Score, SentenceTiming
 
 
 def real_time_factor(delays: Sequence[float], source_ms: float, compute_ms: float) -> float | None:
-    """RTF = time spent computing / time that the speaker took; over a corpus the ratio of the sums.
+    """RTF = computing time / duration of the source; over a corpus the ratio of the sums.
 
-    SimulEval's RTF is another number: g(|y|)/|x|, the share of the source that the last word has seen.
+    SimulEval's RTF is a different number: g(|y|)/|x|, the share of the source that the last word has seen.
 
     >>> real_time_factor([1, 2], 4000.0, 100.0)
     0.025

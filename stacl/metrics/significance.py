@@ -1,10 +1,13 @@
-"""How sure: bootstrap intervals of one system, paired tests between two.
+"""Statistical significance: bootstrap intervals of one system and paired tests of two.
 
-BLEU and chrF are sacreBLEU's business, and so is what they count in each sentence; what is made of these counts is
-ours. sacreBLEU's interval is a mean and a half-width, which may reach beyond 100: here it is between percentiles, as
-for latency. Its paired test counts only shuffles with a strictly larger difference, so that two systems which differ in
-one sentence of twelve, where every shuffle ties, are called different at p = 0.0001. Ours counts ties. All of it is
-seeded: the same files give the same interval.
+sacreBLEU provides the BLEU and chrF counts of each sentence; the intervals and tests are computed here. Two differences
+from sacreBLEU's own:
+
+* sacreBLEU's interval is mean and half-width, which may exceed 100. Here it lies between percentiles, as for latency.
+* sacreBLEU's paired test counts only shuffles with a strictly larger difference. Ties count here. Otherwise two systems
+  that differ in a single sentence, where every shuffle ties, get p = 0.0001.
+
+The random generator is seeded: the same files give the same result.
 """
 
 from __future__ import annotations
@@ -19,14 +22,14 @@ from stacl.support.errors import UserError
 if TYPE_CHECKING:
     from stacl.metrics.base import Quality
 
-SEED = 12345  # sacreBLEU's own
+SEED = 12345  # as in sacreBLEU
 SAMPLES = 1000
 TRIALS = 10_000  # of a paired test
 _MOST_SAMPLES = 100_000
-_CELLS = 2**21  # of swaps held at a time: 16 MB
+_CELLS = 2**21  # of swaps in memory at a time: 16 MB
 
 
-Scored = tuple[Sequence[float], Sequence[float]]  # what each sentence scored, and what it weighs
+Scored = tuple[Sequence[float], Sequence[float]]  # score and weight of each sentence
 
 
 class Interval(NamedTuple):
@@ -38,13 +41,13 @@ class Interval(NamedTuple):
 
 
 def check_samples(samples: int) -> None:
-    """Before anything is scored: what nobody can wait for is a slip of the finger."""
+    """Reject an impractical number of samples before anything is scored."""
     if not 0 <= samples <= _MOST_SAMPLES:
-        raise UserError(f"--intervals takes a number of samples, at most {_MOST_SAMPLES:,}, not {samples}")
+        raise UserError(f"--intervals must be between 0 and {_MOST_SAMPLES:,} samples, not {samples}")
 
 
 def _resampled_means(values: np.ndarray, weights: np.ndarray, samples: int) -> np.ndarray:
-    """The weighted means of `samples` corpora drawn with replacement. NaN: a sentence without a score."""
+    """The weighted means of `samples` corpora drawn with replacement. NaN marks a sentence without a score."""
     random = np.random.default_rng(SEED)
     known = ~np.isnan(values)
     value, weight = np.where(known, values * weights, 0.0), np.where(known, weights, 0.0)
@@ -80,76 +83,77 @@ def paired_p_value(
 ) -> float | None:
     """Two-sided p-value of the difference of two means over the same sentences, by approximate randomisation.
 
-    `weights`: what each sentence weighs in the mean of the one system and of the other. Sentences that either system
-    left without a score do not take part.
+    `weights`: the weights of the sentences in the mean of the system and of the baseline. Sentences without a score in
+    either system are left out.
     """
     weights = weights or ([1.0] * len(system), [1.0] * len(baseline))
-    found = paired_p_values({"": (system, weights[0])}, {"": (baseline, weights[1])}, samples)
-    return found.get("")
+    results = paired_p_values({"": (system, weights[0])}, {"": (baseline, weights[1])}, samples)
+    return results.get("")
 
 
 def paired_p_values(
     system: Mapping[str, Scored], baseline: Mapping[str, Scored], samples: int = TRIALS
 ) -> dict[str, float]:
-    """`paired_p_value` of every score that both systems have: those that as many sentences define are swapped at once,
-    which gives the same as one after the other.
+    """`paired_p_value` of every score that both systems have.
+
+    Scores that the same number of sentences define share their random swaps; the result does not change.
     """
-    alike: dict[int, dict[str, _Test]] = {}
+    by_count: dict[int, dict[str, _Test]] = {}
     for name in system.keys() & baseline.keys():
         test = _test_of_means(*system[name], *baseline[name])
         if len(test.ours):
-            alike.setdefault(len(test.ours), {})[name] = test
-    return {name: p for tests in alike.values() for name, p in _shares_of_swaps(tests, samples).items()}
+            by_count.setdefault(len(test.ours), {})[name] = test
+    return {name: p for tests in by_count.values() for name, p in _randomisation_p_values(tests, samples).items()}
 
 
 class _Test(NamedTuple):
-    """Two systems' numbers, [sentences, numbers] each, and what is made of their sums, [trials, numbers]."""
+    """The counts of two systems, each [sentences, numbers], and the score of their sums, [trials, numbers]."""
 
     ours: np.ndarray
     theirs: np.ndarray
     score: Callable[[np.ndarray], np.ndarray]
-    rounding: float  # by which sums of the same numbers in another order may differ: that is no evidence
+    rounding: float  # tolerance for ties: sums of the same numbers in another order may differ by so much
 
 
 def _test_of_means(
     system: Sequence[float], weights: Sequence[float], baseline: Sequence[float], their_weights: Sequence[float]
 ) -> _Test:
-    values, weighed = np.array([system, baseline], dtype=float), np.array([weights, their_weights], dtype=float)
+    values, weights_of_both = np.array([system, baseline], dtype=float), np.array([weights, their_weights], dtype=float)
     known = ~np.isnan(values).any(0)
-    ours, theirs = np.stack((values * weighed, weighed), axis=2)[:, known]
+    ours, theirs = np.stack((values * weights_of_both, weights_of_both), axis=2)[:, known]
 
     def means(sums: np.ndarray) -> np.ndarray:
         return np.divide(sums[:, 0], sums[:, 1], out=np.zeros(len(sums)), where=sums[:, 1] != 0)
 
-    # What is summed may be large where the means are small: rounding is measured against it.
+    # The terms may be large although the means are small, so the tolerance is relative to the terms.
     scale = (np.abs(ours) + np.abs(theirs)).sum(0, keepdims=True)
     return _Test(ours, theirs, means, 1e-9 * float(means(scale)[0]))
 
 
-def _shares_of_swaps(tests: Mapping[str, _Test], samples: int = TRIALS) -> dict[str, float]:
-    """Riezler and Maxwell 2005: if the systems were alike, what each made of a sentence could be swapped. The p-value
-    is the share of random swaps with a difference of the two scores at least as large as the real one.
+def _randomisation_p_values(tests: Mapping[str, _Test], samples: int = TRIALS) -> dict[str, float]:
+    """Approximate randomisation (Riezler and Maxwell 2005). If the systems do not differ, their outputs can be swapped.
+    The p-value is the share of random swaps whose score difference is at least as large as the real one.
     """
     gains = _swapped_sums(np.hstack([test.theirs - test.ours for test in tests.values()]), samples)
-    found, first = {}, 0
+    results, first = {}, 0
     for name, test in tests.items():
         ours, theirs = test.ours.sum(0), test.theirs.sum(0)
         one = ours + gains[:, first : first + len(ours)]
         first += len(ours)
         real = np.abs(test.score(ours[None]) - test.score(theirs[None]))[0]
         extreme = np.abs(test.score(one) - test.score(ours + theirs - one)) >= real - test.rounding
-        found[name] = (int(extreme.sum()) + 1) / (samples + 1)
-    return found
+        results[name] = (int(extreme.sum()) + 1) / (samples + 1)
+    return results
 
 
 def _swapped_sums(gains: np.ndarray, samples: int) -> np.ndarray:
-    """The sums over the swapped sentences, [samples, numbers], by one product for many trials."""
+    """The sums over the swapped sentences, [samples, numbers], one matrix product for many trials."""
     random = np.random.default_rng(SEED)
     sums = np.empty((samples, gains.shape[1]))
-    together = max(1, _CELLS // len(gains))
-    for start in range(0, samples, together):
-        # Drawn one by one, for a p-value shall not depend on how many are taken together.
-        trials = range(start, min(start + together, samples))
+    block = max(1, _CELLS // len(gains))
+    for start in range(0, samples, block):
+        # Each trial draws separately, so that a p-value does not depend on the block size.
+        trials = range(start, min(start + block, samples))
         swaps = np.array([random.integers(0, 2, len(gains), dtype=bool) for _ in trials], dtype=float)
         sums[start : trials.stop] = swaps @ gains
     return sums
@@ -158,7 +162,7 @@ def _swapped_sums(gains: np.ndarray, samples: int) -> np.ndarray:
 def sacrebleu_score(
     metric: Any, hypotheses: Sequence[str], references: Sequence[Sequence[str]], samples: int
 ) -> Quality:
-    """A sacreBLEU metric over a corpus, with a bootstrap interval if samples are asked for."""
+    """A sacreBLEU metric over a corpus, with a bootstrap interval if `samples` is above 0."""
     from stacl.metrics.base import Quality
 
     score = float(metric.corpus_score(list(hypotheses), [list(one) for one in references]).score)
@@ -181,7 +185,7 @@ def _score_of(metric: Any, sums: np.ndarray) -> float:
 def paired_quality(
     system: Sequence[str], baseline: Sequence[str], references: Sequence[Sequence[str]], tokenize: str = "13a"
 ) -> dict[str, float]:
-    """The p-values of BLEU and chrF, from the counts that sacreBLEU takes of each sentence."""
+    """The p-values of BLEU and chrF, from sacreBLEU's counts of each sentence."""
     from sacrebleu.metrics.bleu import BLEU
     from sacrebleu.metrics.chrf import CHRF
 
@@ -189,4 +193,4 @@ def paired_quality(
         ours, theirs = (np.array(metric._extract_corpus_statistics(texts, references)) for texts in (system, baseline))
         return _Test(ours, theirs, lambda sums: np.array([_score_of(metric, one) for one in sums]), rounding=1e-9)
 
-    return _shares_of_swaps({"BLEU": test(BLEU(tokenize=tokenize)), "chrF": test(CHRF())})
+    return _randomisation_p_values({"BLEU": test(BLEU(tokenize=tokenize)), "chrF": test(CHRF())})

@@ -1,4 +1,4 @@
-"""How long the listener waits for the first word."""
+"""Start offset: the delay of the first target word."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Yet Another Average Lagging: LAAL over the words that were written while the speaker was still speaking."""
+"""Yet Another Average Lagging: LAAL over the words that were written before the end of the source."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def yet_another_average_lagging(delays: Sequence[float], source_length: float, t
 
     YAAL = 1/tau * sum_{t=1..tau} [ g(t) - (t-1) * |x|/Y ],  tau = max { t : g(t) < |x| },  Y = max(|y|, |y*|)
 
-    A system that writes nothing before the end of the source is not simultaneous: not defined.
+    It is undefined if nothing was written before the end of the source.
 
     >>> yet_another_average_lagging([3, 4, 5, 6, 6, 6], 6, 6)
     3.0

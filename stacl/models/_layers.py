@@ -1,4 +1,4 @@
-"""The layers of the Transformer: pre-norm, and a cache that grows by what is new.
+"""Pre-norm Transformer layers with a KV cache.
 
 B batch, n new positions, S source pieces, H heads, D width, d = D/H.
 """
@@ -13,7 +13,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from stacl.models._prefixes import Prefixes
-from stacl.models.attention import CrossAttention, SelfAttention, Sight
+from stacl.models.attention import AttentionMask, CrossAttention, SelfAttention
 from stacl.models.dropout import Dropout
 
 Cache = tuple[Tensor, Tensor]  # keys and values, each [B, H, n, d]
@@ -39,24 +39,24 @@ class EncoderLayer(nn.Module):
         self.feed = FeedForward(width, inner, dropout)
         self.dropout = Dropout(dropout)
 
-    def forward(self, x: Tensor, sight: Sight | None, cache: Cache | None = None) -> tuple[Tensor, Cache]:
-        """The new states of x [B, n, D], and the cache with x's keys and values appended."""
+    def forward(self, x: Tensor, mask: AttentionMask | None, cache: Cache | None = None) -> tuple[Tensor, Cache]:
+        """The new states of x [B, n, D], and the cache with the keys and values of x appended."""
         query, key, value = self.attention.project(self.attention_norm(x))
         grown = extend(cache, key, value)
-        x = self.dropout.added(x, self.attention.combine(query, *grown, sight))
+        x = self.dropout.added(x, self.attention.combine(query, *grown, mask))
         return self.dropout.added(x, self.feed(self.feed_norm(x))), grown
 
     def packed(self, x: Tensor, prefixes: Prefixes) -> Tensor:
-        """The same over packed prefixes, each of which sees itself as a whole: [N, D] -> [N, D]."""
+        """The same over packed prefixes, with bidirectional attention inside each prefix: [N, D] -> [N, D]."""
         x = self.dropout.added(x, prefixes.attend_within(self.attention, self.attention_norm(x)))
         return self.dropout.added(x, self.feed(self.feed_norm(x)))
 
 
 class Memory(Protocol):
-    """What a decoder layer sees of the source."""
+    """The source, as a decoder layer sees it."""
 
-    def answer(self, attention: CrossAttention, x: Tensor) -> Tensor:
-        """[B, n, D] -> [B, n, D]"""
+    def attend(self, attention: CrossAttention, x: Tensor) -> Tensor:
+        """Cross-attention of the target states x to the source: [B, n, D] -> [B, n, D]"""
 
 
 class DecoderLayer(nn.Module):
@@ -70,16 +70,18 @@ class DecoderLayer(nn.Module):
         self.feed = FeedForward(width, inner, dropout)
         self.dropout = Dropout(dropout)
 
-    def forward(self, x: Tensor, sight: Sight | None, memory: Memory, cache: Cache | None) -> tuple[Tensor, Cache]:
+    def forward(
+        self, x: Tensor, mask: AttentionMask | None, memory: Memory, cache: Cache | None
+    ) -> tuple[Tensor, Cache]:
         query, key, value = self.self_attention.project(self.self_norm(x))
         grown = extend(cache, key, value)
-        x = self.dropout.added(x, self.self_attention.combine(query, *grown, sight))
-        x = self.dropout.added(x, memory.answer(self.cross_attention, self.cross_norm(x)))
+        x = self.dropout.added(x, self.self_attention.combine(query, *grown, mask))
+        x = self.dropout.added(x, memory.attend(self.cross_attention, self.cross_norm(x)))
         return self.dropout.added(x, self.feed(self.feed_norm(x))), grown
 
 
 def extend(cache: Cache | None, key: Tensor, value: Tensor) -> Cache:
-    """A new cache: the old one is left as it was, for whoever still holds it."""
+    """A new cache with the key and value appended. The old one does not change: other states may share it."""
     if cache is None:
         return key, value
     return torch.cat((cache[0], key), dim=2), torch.cat((cache[1], value), dim=2)
@@ -87,21 +89,21 @@ def extend(cache: Cache | None, key: Tensor, value: Tensor) -> Cache:
 
 @dataclass(frozen=True)
 class CachedMemory:
-    """One row of keys and values for every sentence."""
+    """One sequence of keys and values per sentence."""
 
     keys: Cache  # each [B, H, S, d]
-    sight: Sight
+    mask: AttentionMask
 
-    def answer(self, attention: CrossAttention, x: Tensor) -> Tensor:
-        return attention.out_proj(attention.combine(attention.ask(x), *self.keys, self.sight))
+    def attend(self, attention: CrossAttention, x: Tensor) -> Tensor:
+        return attention.out_proj(attention.combine(attention.project_query(x), *self.keys, self.mask))
 
 
 @dataclass(frozen=True)
 class PrefixMemory:
-    """Several prefixes a sentence, packed, and each target position asks its own."""
+    """The packed prefixes of a batch. Each target position attends to its own prefix."""
 
     keys: Tensor  # [N, 2 D] keys and values
     prefixes: Prefixes
 
-    def answer(self, attention: CrossAttention, x: Tensor) -> Tensor:
-        return self.prefixes.answer(attention, self.keys, x)
+    def attend(self, attention: CrossAttention, x: Tensor) -> Tensor:
+        return self.prefixes.attend_across(attention, self.keys, x)

@@ -1,4 +1,4 @@
-"""Multi-head attention, over nothing too.
+"""Multi-head attention. Also defined for queries that see no key.
 
 B batch, T queries, S keys, H heads, D width.
 """
@@ -13,37 +13,36 @@ from torch import Tensor, nn
 
 
 @dataclass(frozen=True)
-class Sight:
-    """Who may look at what, in the form that torch's attention wants: made once, used by every layer."""
+class AttentionMask:
+    """A mask in the form that torch's attention takes. It is built once and used by every layer."""
 
     mask: Tensor  # broadcastable to [B, H, T, S]
-    blind: Tensor | None  # [..., T, 1] True for queries that may look at nothing; None: there is none
+    empty: Tensor | None  # [..., T, 1] True for queries that see no key; None: there are none
 
     @classmethod
-    def of(cls, mask: Tensor) -> Sight:
-        """From a mask that is True where a query may look."""
-        blind = ~mask.any(-1, keepdim=True)
+    def of(cls, mask: Tensor) -> AttentionMask:
+        """From a boolean mask: True where a query sees a key."""
+        empty = ~mask.any(-1, keepdim=True)
         if mask.device.type != "cpu":
-            return cls(mask | blind, blind)
-        # A CPU's attention adds its mask to the scores, and would make these numbers anew in every layer.
-        scores = torch.zeros(mask.shape).masked_fill_(~(mask | blind), -torch.inf)
-        return cls(scores, blind if blind.any() else None)
+            return cls(mask | empty, empty)
+        # torch's CPU attention adds the mask to the scores. It would convert a boolean mask again in every layer.
+        scores = torch.zeros(mask.shape).masked_fill_(~(mask | empty), -torch.inf)
+        return cls(scores, empty if empty.any() else None)
 
 
-def attend(query: Tensor, key: Tensor, value: Tensor, mask: Tensor | Sight | None) -> Tensor:
-    """softmax(q k / sqrt(d)) v, where the mask is True; a query that may look at nothing gets zeros, not NaN.
+def attend(query: Tensor, key: Tensor, value: Tensor, mask: Tensor | AttentionMask | None) -> Tensor:
+    """softmax(q k / sqrt(d)) v over the keys where the mask is True. A query that sees no key gets zeros, not NaN.
 
-    query [B, H, T, d], key and value [B, H, S, d], mask broadcastable to [B, H, T, S]. None: everything is
-    visible.
+    query [B, H, T, d], key and value [B, H, S, d], mask broadcastable to [B, H, T, S]; None: all keys are visible.
     """
     if key.shape[2] == 0:
         return query.new_zeros(query.shape)
     if mask is None:
         return F.scaled_dot_product_attention(query, key, value)
-    sight = mask if isinstance(mask, Sight) else Sight.of(mask)
-    allowed = sight.mask if sight.mask.dtype == torch.bool else sight.mask.to(query.dtype)
+    built = mask if isinstance(mask, AttentionMask) else AttentionMask.of(mask)
+    allowed = built.mask if built.mask.dtype == torch.bool else built.mask.to(query.dtype)
     attended = F.scaled_dot_product_attention(query, key, value, attn_mask=allowed)
-    return attended if sight.blind is None else attended.masked_fill(sight.blind, 0.0)
+    return attended if built.empty is None else attended.masked_fill(built.empty, 0.0)
 
 
 def split_heads(x: Tensor, heads: int) -> Tensor:
@@ -57,7 +56,7 @@ def merge_heads(x: Tensor) -> Tensor:
 
 
 class SelfAttention(nn.Module):
-    """Queries, keys and values of the same sequence, in one product."""
+    """Self-attention; queries, keys and values are computed in one matrix product."""
 
     def __init__(self, width: int, heads: int) -> None:
         super().__init__()
@@ -66,16 +65,16 @@ class SelfAttention(nn.Module):
         self.out_proj = nn.Linear(width, width)
 
     def project(self, x: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        """Query, key and value of x, each [B, H, T, d]."""
+        """The query, key and value of x, each [B, H, T, d]."""
         query, key, value = self.in_proj(x).chunk(3, dim=-1)
         return split_heads(query, self.heads), split_heads(key, self.heads), split_heads(value, self.heads)
 
-    def combine(self, query: Tensor, key: Tensor, value: Tensor, mask: Tensor | Sight | None) -> Tensor:
+    def combine(self, query: Tensor, key: Tensor, value: Tensor, mask: Tensor | AttentionMask | None) -> Tensor:
         return self.out_proj(merge_heads(attend(query, key, value, mask)))
 
 
 class CrossAttention(nn.Module):
-    """Queries of the target over keys and values of the source."""
+    """Attention of target queries to source keys and values."""
 
     def __init__(self, width: int, heads: int) -> None:
         super().__init__()
@@ -84,15 +83,15 @@ class CrossAttention(nn.Module):
         self.memory_proj = nn.Linear(width, 2 * width)
         self.out_proj = nn.Linear(width, width)
 
-    def remember(self, memory: Tensor) -> tuple[Tensor, Tensor]:
-        """Key and value of the source states [B, S, D], each [B, H, S, d]."""
+    def project_memory(self, memory: Tensor) -> tuple[Tensor, Tensor]:
+        """The key and value of the source states [B, S, D], each [B, H, S, d]."""
         key, value = self.memory_proj(memory).chunk(2, dim=-1)
         return split_heads(key, self.heads), split_heads(value, self.heads)
 
-    def ask(self, x: Tensor) -> Tensor:
-        """[B, T, D] before its heads are split, so that a caller may regroup queries."""
+    def project_query(self, x: Tensor) -> Tensor:
+        """The query of x, [B, T, D]. Its heads are not split yet, so that a caller can regroup queries."""
         return self.query_proj(x)
 
-    def combine(self, query: Tensor, key: Tensor, value: Tensor, mask: Tensor | Sight | None) -> Tensor:
-        """query [B, T, D] -> [B, T, D]"""
+    def combine(self, query: Tensor, key: Tensor, value: Tensor, mask: Tensor | AttentionMask | None) -> Tensor:
+        """query [B, T, D] -> [B, T, D], before the output projection"""
         return merge_heads(attend(split_heads(query, self.heads), key, value, mask))

@@ -1,10 +1,13 @@
-"""What every model promises, so that the training loop, the search and the live session know nothing else of it.
+"""The interface of every model, for training, search and live sessions.
 
-`forward(batch, g)` is the training pass: the logits of all target positions at once, position (b, t) having seen the
-first g[b, t] source units. `start / read / write` is the same function piece by piece: what `write` answers after
-having read n pieces equals the masked pass with those n visible. The state is a value that belongs to the caller:
-`read` and `write` return a new one and leave the old one as it was, so one set of weights serves any number of
-sessions, and undo is keeping the old state.
+`forward(batch, g)` is the training pass: the logits of all target positions at once. Position (b, t) sees the first
+g[b, t] source units.
+
+`start`, `read` and `write` compute the same function piece by piece. After n pieces were read, `write` returns the
+logits of the masked pass in which these n pieces are visible.
+
+States are immutable: `read` and `write` return a new state. So one set of weights serves any number of sessions, and
+going back means keeping the old state.
 """
 
 from __future__ import annotations
@@ -18,15 +21,15 @@ from stacl.models.batch import Batch
 
 
 class State(ABC):
-    """All that one or more (B) half-translated sentences need to go on."""
+    """The decoding state of B partly translated sentences."""
 
     @abstractmethod
     def select(self, rows: Tensor) -> State:
-        """The state of these rows, in this order; a row may be taken more than once (beams)."""
+        """The state of these rows, in this order. A row may occur more than once (beams)."""
 
 
 class Model(nn.Module, ABC):
-    """A translation model over pieces; V target pieces."""
+    """A translation model over subword pieces; V is the size of the target vocabulary."""
 
     @classmethod
     @abstractmethod
@@ -35,28 +38,28 @@ class Model(nn.Module, ABC):
 
     @abstractmethod
     def hidden(self, batch: Batch, g: Tensor) -> Tensor:
-        """[B, T, D]: what `project` turns into logits. g [B, T] counts units, the end of the source included."""
+        """The input of `project`, [B, T, D]. g [B, T] counts units, the end of the source included."""
 
     @abstractmethod
     def project(self, hidden: Tensor) -> Tensor:
         """[..., D] -> [..., V] logits."""
 
     def forward(self, batch: Batch, g: Tensor) -> Tensor:
-        """[B, T, V] logits of every target position, having seen g[b, t] units of the source."""
+        """The logits [B, T, V] of all target positions; position (b, t) sees g[b, t] units of the source."""
         return self.project(self.hidden(batch, g))
 
     @abstractmethod
     def start(self, size: int = 1) -> State:
-        """The state of `size` sentences of which nothing was read or written."""
+        """The initial state of `size` sentences."""
 
     @abstractmethod
     def read(self, state: State, pieces: Tensor) -> State:
-        """Take in more source: [B, n] pieces (the end symbol is a piece as any other)."""
+        """Append source pieces [B, n]. The end symbol is a piece like any other."""
 
     @abstractmethod
     def write(self, state: State, previous: Tensor, visible: Tensor | None = None) -> tuple[State, Tensor]:
         """The logits [B, V] of the next target piece after `previous` [B] (BEGIN at first).
 
-        `visible` [B] limits what each row may look at to its first pieces, which is how rows that are not equally far
-        are decoded together; without it everything that was read is visible. It never decreases for a row.
+        `visible` [B] limits each row to its first pieces, so that rows with different delays can share a batch. The
+        default is all pieces that were read. It never decreases for a row.
         """

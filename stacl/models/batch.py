@@ -1,8 +1,7 @@
-"""Encoded sentence pairs on disk, and batches of them: bucketed by length, within a budget of positions.
+"""Encoded sentence pairs on disk, and batches of pairs of similar length within a budget of positions.
 
-The pieces of a corpus lie in flat files that are mapped into memory, so that ten million lines cost no more
-memory than their places. The order of an epoch is a function of (seed, epoch) alone: a resumed run needs no
-saved iterator.
+The pieces of a corpus are in flat, memory-mapped files. Only the offsets of the pairs are held in memory, so a corpus
+may have ten million pairs. The order of an epoch depends on (seed, epoch) alone: a resumed run needs no saved iterator.
 """
 
 from __future__ import annotations
@@ -23,21 +22,21 @@ from stacl.support import validation
 from stacl.support.errors import UserError
 from stacl.text.subwords import BEGIN, END, PAD, units_of
 
-NEVER = 2**30  # the unit of padding: no policy ever wishes for so much
-LONGEST = 2**16 - 1  # pieces on one side of a pair: lengths are stored in 16 bits
-HELD = 2**20  # pieces held in memory before they are written
+NEVER = 2**30  # unit number of padding: larger than any number of units that a policy reads
+LONGEST = 2**16 - 1  # maximum number of pieces on one side of a pair: lengths are stored in 16 bits
+BUFFER = 2**20  # pieces held in memory before they are written
 
 
 @dataclass(frozen=True)
 class Batch:
-    """B sentence pairs. S counts source pieces with the end symbol, T target pieces with the end symbol."""
+    """B sentence pairs of S source and T target positions, the end symbols included."""
 
     source: Tensor  # [B, S] pieces, END, then PAD
-    source_units: Tensor  # [B, S] number of each piece's unit, from 1; |x|+1 for END, NEVER for PAD
-    source_lengths: Tensor  # [B] |x| in units, the end not counted
+    source_units: Tensor  # [B, S] unit number of each piece, from 1; |x|+1 for END, NEVER for PAD
+    source_lengths: Tensor  # [B] |x| in units, without the end
     target_in: Tensor  # [B, T] BEGIN, then the pieces
     target_out: Tensor  # [B, T] the pieces, then END
-    target_units: Tensor  # [B, T] number of the unit that each position decides, from 1; padding repeats the last
+    target_units: Tensor  # [B, T] unit number that each position predicts, from 1; padding repeats the last
 
     @property
     def size(self) -> int:
@@ -45,11 +44,11 @@ class Batch:
 
     @property
     def real(self) -> Tensor:
-        """[B, T] True where there is something to predict."""
+        """[B, T] True for positions that are not padding."""
         return self.target_out != PAD
 
     def pairs(self) -> list[tuple[np.ndarray, np.ndarray]]:
-        """What it was collated from: pieces without end symbols."""
+        """The pairs of the batch as pieces, without end symbols."""
         rows = zip(self.source.cpu().numpy(), self.target_out.cpu().numpy(), strict=True)
         return [(x[: np.count_nonzero(x != PAD) - 1], y[: np.count_nonzero(y != PAD) - 1]) for x, y in rows]
 
@@ -63,7 +62,7 @@ def collate(
     target_ends: np.ndarray,
     unit: str,
 ) -> Batch:
-    """A Batch from pairs of piece arrays (without end symbols); `*_ends` say which pieces end a word."""
+    """A Batch from pairs of piece arrays without end symbols. `*_ends` is True for the pieces that end a word."""
     longest_source = 1 + max(len(source) for source, _ in pairs)
     longest_target = 1 + max(len(target) for _, target in pairs)
     rows = len(pairs)
@@ -81,7 +80,7 @@ def collate(
         source_lengths[row] = length
         target_in[row, 0], target_in[row, 1 : len(y) + 1] = BEGIN, y
         target_out[row, : len(y)], target_out[row, len(y)] = y, END
-        # The end symbol is decided as the first piece of the next unit, which is how it comes about live.
+        # The end symbol is predicted as the first piece of the next unit, as in live decoding.
         target_units[row, : len(y)] = units_of(y, target_ends, unit)
         target_units[row, len(y) :] = _next_unit(y, target_ends, unit)
     arrays = (source, source_units, source_lengths, target_in, target_out, target_units)
@@ -89,14 +88,14 @@ def collate(
 
 
 def _next_unit(pieces: np.ndarray, ends_word: np.ndarray, unit: str) -> int:
-    """The unit that would be decided after these pieces."""
+    """The number of the unit that follows these pieces."""
     return 1 + (len(pieces) if unit == "piece" else int(ends_word[pieces].sum()))
 
 
 class Encoded:
-    """Encoded pairs in a folder: `pieces.u16` and `lengths.u16`, mapped, plus the number of pairs.
+    """Encoded pairs in a folder: the memory-mapped `pieces.u16` and `lengths.u16`, and the number of pairs.
 
-    One flat file holds source and target of each pair in turn; two lengths a pair say where they lie.
+    `pieces.u16` holds the source and target of each pair in turn; `lengths.u16` holds both lengths of each pair.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -107,8 +106,8 @@ class Encoded:
             lengths = np.memmap(folder / "lengths.u16", dtype="<u2", mode="r", shape=(count, 2))
             pieces = np.memmap(folder / "pieces.u16", dtype="<u2", mode="r")
         except (OSError, ValueError, KeyError, TypeError, OverflowError, UserError) as error:
-            raise UserError(f"{folder} holds no encoded text: {error}") from None
-        # Plain views of what is mapped: slices of a `memmap` cost several times as much.
+            raise UserError(f"{folder} holds no encoded text: {error}; remove the folder and start again") from None
+        # Plain array views: slicing a `memmap` is several times slower.
         self.lengths, self._pieces = (
             np.asarray(lengths),
             np.asarray(pieces),
@@ -118,7 +117,7 @@ class Encoded:
         np.cumsum(self._starts, out=self._starts)
         if self._starts[-1] != len(self._pieces):
             expected = f"{self._starts[-1]} pieces expected, {len(self._pieces)} found"
-            raise UserError(f"{folder} is damaged: {expected}")
+            raise UserError(f"{folder} is damaged: {expected}; remove the folder and start again")
 
     def __len__(self) -> int:
         return len(self.lengths)
@@ -130,7 +129,7 @@ class Encoded:
 
     @classmethod
     def write(cls, folder: Path, pairs: Iterable[tuple[Sequence[int], Sequence[int]]]) -> Encoded:
-        """Write pairs as they come, holding a few of them; complete only once `encoded.json` is there."""
+        """Write a stream of pairs with a small buffer. `encoded.json` is written last and marks the folder complete."""
         folder.mkdir(parents=True, exist_ok=True)
         count = 0
         lengths, pieces = array("H"), array("H")
@@ -140,11 +139,11 @@ class Encoded:
         ):
             for count, (source, target) in enumerate(pairs, start=1):
                 if max(len(source), len(target)) >= LONGEST:
-                    raise UserError(f"pair {count} has more than {LONGEST:,} pieces on one side; set data.max_words")
+                    raise UserError(f"pair {count} has more than {LONGEST:,} pieces on one side; lower data.max_words")
                 lengths.extend((len(source), len(target)))
                 pieces.extend(source)
                 pieces.extend(target)
-                if len(pieces) >= HELD:
+                if len(pieces) >= BUFFER:
                     _flush(lengths, all_lengths)
                     _flush(pieces, all_pieces)
             _flush(lengths, all_lengths)
@@ -165,15 +164,15 @@ def _flush(numbers: array[int], file: BinaryIO) -> None:
 def epoch_batches(lengths: np.ndarray, budget: int, seed: int, epoch: int) -> list[np.ndarray]:
     """The batches of an epoch as arrays of pair numbers, in training order.
 
-    `lengths` is [N, 2]. A batch of B pairs with longest sides S and T (end symbols counted) takes B * (S + T)
-    positions, at most `budget`. Pairs are sorted by their longer side first, then by the other: 98 % of the
-    positions are then real on captions, where sorting by one side alone gives 79 %. No step in Python is
-    taken for a single pair, and a pair costs 40 bytes for a moment: ten million take seconds.
+    `lengths` is [N, 2]. A batch of B pairs with longest sides S and T (end symbols included) takes B * (S + T)
+    positions, at most `budget`. Pairs are sorted by their longer side, then by the other. On captions, 98 % of the
+    positions are then real; sorting by one side alone gives 79 %. All steps are vectorised and take 40 bytes per pair,
+    so ten million pairs take seconds.
     """
     rng = np.random.default_rng((seed, epoch))
-    shuffled = rng.permutation(len(lengths))  # ties fall differently every epoch, so batches differ too
+    shuffled = rng.permutation(len(lengths))  # breaks ties differently in every epoch, so the batches differ too
     sides = lengths[shuffled].astype(np.int32) + 1
-    # One number sorts by the longer side, then by the difference; together they say the shorter side too.
+    # One sort key: the longer side, then the difference of both sides.
     key = sides.max(axis=1).astype(np.int64) << 20
     key += sides[:, 0]
     key -= sides[:, 1]
@@ -186,11 +185,11 @@ def epoch_batches(lengths: np.ndarray, budget: int, seed: int, epoch: int) -> li
 
 
 def _cuts(sides: np.ndarray, budget: int) -> list[int]:
-    """Where to cut a list of pairs, so that each batch takes all that fit; too long a pair is alone."""
+    """Where to cut a sorted list of pairs so that each batch is full. A pair beyond the budget is one batch."""
     cuts: list[int] = []
     start = 0
     while True:
-        # No more than this can fit, because a batch is at least as wide as its first pair.
+        # An upper bound: a batch is at least as wide as its first pair.
         most = max(1, budget // int(sides[start].sum(dtype=np.int64))) if start < len(sides) else 1
         widest = np.maximum.accumulate(sides[start : start + most + 1], axis=0).sum(axis=1, dtype=np.int64)
         taken = widest * np.arange(1, len(widest) + 1)

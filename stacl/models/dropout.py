@@ -1,10 +1,10 @@
-"""Dropout whose random numbers cost little.
+"""Dropout with fast random numbers on a CPU.
 
-torch draws its CPU dropout number by number, about 13 ns each: a tenth of a training step. Here 16 random
-bits a number come from numpy's SFC64, ten times faster. On a GPU torch's own dropout is used.
+On a CPU, torch draws one random number at a time, about 13 ns each: a tenth of a training step. Here numpy's SFC64
+gives 16 random bits per value, which is ten times faster. On a GPU torch's own dropout is used.
 
-Within `seeded` the seed decides everything, also while other threads draw for themselves; elsewhere
-`torch.manual_seed` does, as it would with `nn.Dropout`.
+Inside `seeded` the seed determines all draws of the thread, independently of other threads. Elsewhere
+`torch.manual_seed` does, as with `nn.Dropout`.
 """
 
 from __future__ import annotations
@@ -20,29 +20,29 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 _LEVELS = 1 << 16
-_own = threading.local()  # .seeds: what this thread draws its seeds from
+_local = threading.local()  # .seeds: the generator of the seeds of this thread
 
 
 @contextlib.contextmanager
 def seeded(seed: int) -> Iterator[None]:
-    """Inside, this thread's dropout follows from the seed; a GPU's generator is set to it too."""
+    """Inside, the dropout of this thread depends on the seed alone. The generator of the GPU is seeded too."""
     if torch.cuda.is_available():
         torch.cuda.manual_seed(seed)
-    _own.seeds = random.Random(seed)
+    _local.seeds = random.Random(seed)
     try:
         yield
     finally:
-        _own.seeds = None
+        _local.seeds = None
 
 
 def _seed() -> int:
-    seeds = getattr(_own, "seeds", None)
+    seeds = getattr(_local, "seeds", None)
     return seeds.getrandbits(63) if seeds else int(torch.empty((), dtype=torch.int64).random_())
 
 
 def keep_mask(shape: tuple[int, ...], rate: float, dtype: torch.dtype = torch.float32) -> Tensor:
-    """0 where a value is dropped, and what makes up for it elsewhere, so that the mean stays. On the CPU."""
-    dropped = min(_LEVELS - 1, round(rate * _LEVELS))  # of all levels
+    """A CPU tensor with 0 for dropped values and 1 / (1 - rate) for the others, which keeps the mean."""
+    dropped = min(_LEVELS - 1, round(rate * _LEVELS))  # out of _LEVELS
     count = int(np.prod(shape))
     words = np.random.SFC64(_seed()).random_raw((count + 3) // 4)
     drawn = words.view(np.uint16)[:count]
@@ -72,7 +72,7 @@ class Dropout(nn.Module):
         return x * keep_mask(tuple(x.shape), self.rate, x.dtype)
 
     def added(self, x: Tensor, branch: Tensor) -> Tensor:
-        """x + dropout(branch), in one pass over memory: what every residual connection needs."""
+        """A residual connection, x + dropout(branch), in one pass over memory."""
         if self.off:
             return x + branch
         if x.device.type != "cpu":

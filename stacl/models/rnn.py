@@ -1,18 +1,18 @@
-"""The paper's other model: a recurrent encoder and decoder with attention, under any reading policy.
+"""The paper's RNN: a recurrent encoder and decoder with attention, under any reading policy.
 
-The encoder runs forward only, so what it said of a piece never changes when more is read: one cached pass,
-constant cost a word. The decoder begins from zeros, not from the encoder's last state, which would have seen
-the whole source: all that it knows of the source comes through attention, over what is visible at its step.
+The encoder is unidirectional. The state of a piece does not change when more is read, so reading has a constant cost
+per word. The decoder starts from zeros: the last encoder state would have seen the whole source. It sees the source
+only through attention to the visible pieces.
 
-The lowest decoder layer asks the source and the layers above are told the answer (as in GNMT, Wu et al.
-2016), instead of feeding the answer back into the lowest (Luong et al. 2015, section 3.3). Then no layer
-waits for another one's last step: each runs over all target positions at once, in torch's own kernels, and
-training is several times faster, while the upper layers still remember what was asked before. With one
-decoder layer it is Luong's model without feeding.
+The lowest decoder layer attends to the source, and the layers above receive the result (as in GNMT, Wu et al. 2016).
+Luong et al. (2015, section 3.3) feed it back into the lowest layer instead. Without this input feeding each layer runs
+over all target positions at once in torch's kernels, which makes training several times faster. The upper layers still
+carry earlier attention results in their states. With one decoder layer it is Luong's model without input feeding.
 
-Of the config: `width` is that of states and embeddings, `inner` that of the layer between decoder and
-vocabulary, `heads` those of the attention. `encoder = "prefix"` means nothing here, and is refused. B batch,
-S source pieces, T target pieces, H heads, D width, d = D/H.
+Config fields: `width` is the size of states and embeddings, `inner` that of the layer between decoder and vocabulary,
+`heads` the number of attention heads. `encoder = "prefix"` is an error.
+
+B batch, S source pieces, T target pieces, H heads, D width, d = D/H.
 """
 
 from __future__ import annotations
@@ -26,19 +26,19 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from stacl.models import masks
-from stacl.models.attention import CrossAttention, Sight
+from stacl.models.attention import AttentionMask, CrossAttention
 from stacl.models.base import Model, State
 from stacl.models.batch import Batch
 from stacl.models.dropout import Dropout
 from stacl.support.errors import UserError
 
-Memory = tuple[Tensor, Tensor]  # keys and values of what was read, each [B, H, S, d]
+Memory = tuple[Tensor, Tensor]  # keys and values of the source read so far, each [B, H, S, d]
 
 
 class RecurrentLayer(nn.Module):
-    """x + GRU(norm(x)), over all steps at once or a few at a time.
+    """x + GRU(norm(x)) over any number of steps.
 
-    A GRU, because on a CPU torch's LSTM takes a fifth longer in training and several times as long live.
+    On a CPU, torch's LSTM would take a fifth longer in training and several times as long in live use.
     """
 
     def __init__(self, width: int, dropout: float) -> None:
@@ -48,14 +48,14 @@ class RecurrentLayer(nn.Module):
         self.dropout = Dropout(dropout)
 
     def forward(self, x: Tensor, carry: Tensor) -> tuple[Tensor, Tensor]:
-        """n more steps: [B, n, D], and what the last step before them left, [1, B, D]."""
+        """n more steps: x [B, n, D], and the state after the step before them [1, B, D]."""
         states, carry = self.gru(self.norm(x), carry)
         return self.dropout.added(x, states), carry
 
 
 @dataclass(frozen=True)
 class RnnState(State):
-    encoder: tuple[Tensor, ...]  # what each layer carries to its next step, [1, B, D]
+    encoder: tuple[Tensor, ...]  # the last state of each layer, [1, B, D]
     decoder: tuple[Tensor, ...]
     memory: Memory | None
 
@@ -68,7 +68,7 @@ class RnnState(State):
 
 
 class Rnn(Model):
-    """Encoder and decoder behind the contract of models/base.py."""
+    """Encoder and decoder with the interface of models/base.py."""
 
     def __init__(
         self,
@@ -103,7 +103,7 @@ class Rnn(Model):
     def build(cls, settings: Any, source_size: int, target_size: int, shared: bool) -> Rnn:
         if settings.encoder != "causal":
             raise UserError(
-                f"model.encoder {settings.encoder!r} is the Transformer's: an RNN reads forward; leave it out"
+                f"model.encoder {settings.encoder!r} is only for the Transformer; for an RNN, remove the field"
             )
         return cls(source_size, target_size, **settings.sizes(), shared=shared)
 
@@ -119,17 +119,17 @@ class Rnn(Model):
                     if name.startswith("bias"):
                         nn.init.zeros_(bias)
                     if name.startswith("bias_ih"):
-                        # Gates stand as reset, update, new. One that begins by remembering learns sooner.
+                        # The order is reset, update, new. An update bias of 1 keeps more of the state: faster learning.
                         nn.init.ones_(bias.data[self.width : 2 * self.width])
 
     # -- training --------------------------------------------------------------------------------------------
 
     def hidden(self, batch: Batch, g: Tensor) -> Tensor:
         pieces = masks.visible_pieces(batch.source_units, g)  # [B, T]
-        sight = Sight.of(masks.first(pieces, batch.source.shape[1])[:, None])  # [B, 1, T, S]
-        nothing = self.start(batch.size)
-        source, _ = self._encode(batch.source, nothing.encoder)
-        hidden, _ = self._decode(batch.target_in, nothing.decoder, self.attention.remember(source), sight)
+        mask = AttentionMask.of(masks.first(pieces, batch.source.shape[1])[:, None])  # [B, 1, T, S]
+        initial = self.start(batch.size)
+        source, _ = self._encode(batch.source, initial.encoder)
+        hidden, _ = self._decode(batch.target_in, initial.decoder, self.attention.project_memory(source), mask)
         return hidden
 
     def project(self, hidden: Tensor) -> Tensor:
@@ -143,7 +143,7 @@ class Rnn(Model):
         return self.dropout(embedding(pieces) * math.sqrt(self.width))
 
     def _encode(self, pieces: Tensor, carries: tuple[Tensor, ...]) -> tuple[Tensor, tuple[Tensor, ...]]:
-        """[B, n] pieces -> their states [B, n, D]."""
+        """The states [B, n, D] of the pieces [B, n]."""
         x = self._embed(self.source_embedding, pieces)
         grown = []
         for layer, carry in zip(self.encoder_layers, carries, strict=True):
@@ -152,34 +152,34 @@ class Rnn(Model):
         return self.encoder_norm(x), tuple(grown)
 
     def _decode(
-        self, pieces: Tensor, carries: tuple[Tensor, ...], memory: Memory | None, sight: Sight
+        self, pieces: Tensor, carries: tuple[Tensor, ...], memory: Memory | None, mask: AttentionMask
     ) -> tuple[Tensor, tuple[Tensor, ...]]:
-        """[B, n] pieces after which to go on -> what `project` takes, [B, n, D]."""
+        """The input of `project`, [B, n, D], after each of the pieces [B, n]."""
         lowest, *upper = self.decoder_layers
         x, after = lowest(self._embed(self.target_embedding, pieces), carries[0])
         grown = [after]
-        query = self.attention.ask(self.attention_norm(x))
-        keys = memory or self.attention.remember(x[:, :0])  # nothing was read: attention over nothing
-        answer = self.dropout(self.attention.out_proj(self.attention.combine(query, *keys, sight)))
-        x = x + answer
+        query = self.attention.project_query(self.attention_norm(x))
+        keys = memory or self.attention.project_memory(x[:, :0])  # nothing was read: no keys
+        context = self.dropout(self.attention.out_proj(self.attention.combine(query, *keys, mask)))
+        x = x + context
         for layer, carry in zip(upper, carries[1:], strict=True):
             x, after = layer(x, carry)
             grown.append(after)
-        joined = self.dropout(torch.tanh(self.join(torch.cat((x, answer), dim=-1))))
+        joined = self.dropout(torch.tanh(self.join(torch.cat((x, context), dim=-1))))
         return self.out_norm(x + self.out(joined)), tuple(grown)
 
     # -- live ------------------------------------------------------------------------------------------------
 
     def start(self, size: int = 1) -> RnnState:
-        nothing = self.bias.new_zeros(1, size, self.width)
-        return RnnState((nothing,) * len(self.encoder_layers), (nothing,) * len(self.decoder_layers), None)
+        zeros = self.bias.new_zeros(1, size, self.width)
+        return RnnState((zeros,) * len(self.encoder_layers), (zeros,) * len(self.decoder_layers), None)
 
     def read(self, state: State, pieces: Tensor) -> RnnState:
         assert isinstance(state, RnnState)
         if not pieces.shape[1]:
             return state
         states, carries = self._encode(pieces, state.encoder)
-        key, value = self.attention.remember(states)
+        key, value = self.attention.project_memory(states)
         if state.memory is not None:
             key, value = torch.cat((state.memory[0], key), dim=2), torch.cat((state.memory[1], value), dim=2)
         return replace(state, encoder=carries, memory=(key, value))
@@ -189,6 +189,6 @@ class Rnn(Model):
         read = state.memory[0].shape[2] if state.memory else 0
         if visible is None:
             visible = torch.full((len(previous),), read, device=previous.device)
-        sight = Sight.of(masks.first(visible, read)[:, None, None])  # [B, 1, 1, S]
-        hidden, carries = self._decode(previous[:, None], state.decoder, state.memory, sight)
+        mask = AttentionMask.of(masks.first(visible, read)[:, None, None])  # [B, 1, 1, S]
+        hidden, carries = self._decode(previous[:, None], state.decoder, state.memory, mask)
         return replace(state, decoder=carries), self.project(hidden[:, 0])

@@ -1,13 +1,14 @@
 """The Transformer under any reading policy, with two encoders over the same weights.
 
-`causal`: each source piece sees its predecessors. One pass, cached: reading one more word costs the same
-however much was said before, but for attention itself.
+`causal`: each source piece sees the pieces before it. Encoder states are cached, so the cost of reading a word does not
+grow with the source, except for attention itself.
 
-`prefix`: the paper's equations. All pieces of x<=g(t) see each other, and are encoded again when the prefix
-grows. In training all different prefixes of a batch are encoded together (see _prefixes.py). With g = |x|
-there is one prefix a sentence: an ordinary bidirectional Transformer.
+`prefix`: the paper's equations. All pieces of x<=g(t) see each other and are encoded again when the prefix grows. In
+training all different prefixes of a batch are encoded together (see _prefixes.py). With g = |x| each sentence has one
+prefix, and the model is an ordinary bidirectional Transformer.
 
-(The paper's e_ij prints W_V where W_K is meant.) Pre-norm, sinusoidal positions, tied embeddings.
+Pre-norm, sinusoidal positions, tied embeddings. (In the paper's e_ij, W_V is a misprint for W_K.)
+
 B batch, S source pieces, T target pieces, D width, N packed positions of all prefixes.
 """
 
@@ -25,7 +26,7 @@ from torch import Tensor, nn
 from stacl.models import masks
 from stacl.models._layers import Cache, CachedMemory, DecoderLayer, EncoderLayer, Memory, PrefixMemory, extend
 from stacl.models._prefixes import Prefixes
-from stacl.models.attention import CrossAttention, Sight
+from stacl.models.attention import AttentionMask, CrossAttention
 from stacl.models.base import Model, State
 from stacl.models.batch import Batch
 from stacl.models.dropout import Dropout
@@ -36,9 +37,9 @@ class TransformerState(State):
     source: Tensor  # [B, S] pieces read
     encoder: tuple[Cache, ...] | None  # causal: the caches of the encoder layers
     memory: tuple[Cache, ...] | None  # keys and values of the source for each decoder layer
-    encoded: Tensor | None  # prefix: [B] how many pieces of each row the memory was made from
+    encoded: Tensor | None  # prefix: [B] number of pieces of each row that the memory covers
     decoder: tuple[Cache, ...] | None
-    written: int  # target pieces fed so far, BEGIN counted
+    written: int  # target pieces fed so far, BEGIN included
 
     def select(self, rows: Tensor) -> TransformerState:
         def taken(caches: tuple[Cache, ...] | None) -> tuple[Cache, ...] | None:
@@ -55,7 +56,7 @@ class TransformerState(State):
 
 
 class Transformer(Model):
-    """Encoder and decoder behind the contract of models/base.py."""
+    """Encoder and decoder with the interface of models/base.py."""
 
     def __init__(
         self,
@@ -102,9 +103,9 @@ class Transformer(Model):
         visible = masks.visible_pieces(batch.source_units, g)  # [B, T]
         memories = self._packed(batch.source, visible) if self.prefix else self._cached(batch.source, visible)
         x = self._embed(self.target_embedding, batch.target_in, 0)
-        sight = Sight.of(masks.causal(x.shape[1], device=x.device))
+        mask = AttentionMask.of(masks.causal(x.shape[1], device=x.device))
         for layer, memory in zip(self.decoder_layers, memories, strict=True):
-            x, _ = layer(x, sight, memory, None)
+            x, _ = layer(x, mask, memory, None)
         return self.decoder_norm(x)
 
     def project(self, hidden: Tensor) -> Tensor:
@@ -115,24 +116,24 @@ class Transformer(Model):
         return self.target_embedding.weight, self.bias
 
     def _cached(self, source: Tensor, visible: Tensor) -> Iterator[Memory]:
-        """What each decoder layer sees of the source: position (b, t) the first visible[b, t] pieces."""
-        first, number = _apart(source)
-        states, _ = self._encode(source[first], Sight.of(masks.causal(source.shape[1], device=source.device)))
-        sight = Sight.of(masks.first(visible, source.shape[1])[:, None])
-        alone = len(first) == len(source)
+        """The source for each decoder layer; position (b, t) sees the first visible[b, t] pieces."""
+        first, number = _unique_rows(source)
+        states, _ = self._encode(source[first], AttentionMask.of(masks.causal(source.shape[1], device=source.device)))
+        mask = AttentionMask.of(masks.first(visible, source.shape[1])[:, None])
+        all_unique = len(first) == len(source)
         return (
-            CachedMemory((keys, values) if alone else (keys[number], values[number]), sight)
-            for keys, values in self._remembered(states)
+            CachedMemory((keys, values) if all_unique else (keys[number], values[number]), mask)
+            for keys, values in self._project_memory(states)
         )
 
     def _packed(self, source: Tensor, visible: Tensor) -> Iterator[Memory]:
-        """The same, where all that is visible is encoded by itself."""
+        """The same for the prefix encoder: each visible prefix is encoded separately."""
         prefixes = Prefixes.of(source, visible)
         states = self._encode_packed(prefixes)
         return (PrefixMemory(attention.memory_proj(states), prefixes) for attention in self._cross_attentions())
 
     def _encode_packed(self, prefixes: Prefixes) -> Tensor:
-        """The states of the prefixes' pieces: [N, D]."""
+        """The states [N, D] of the pieces of all prefixes."""
         longest = max(group.length for group in prefixes.groups)
         places = positions(0, longest, self.width, prefixes.pieces.device)
         x = self.source_embedding(prefixes.pieces) * math.sqrt(self.width)
@@ -145,18 +146,18 @@ class Transformer(Model):
     def _cross_attentions(self) -> Iterator[CrossAttention]:
         return (layer.cross_attention for layer in self.decoder_layers)  # type: ignore[misc]
 
-    def _remembered(self, states: Tensor) -> Iterator[Cache]:
-        """Keys and values of the source states [B, S, D] for each decoder layer."""
-        return (attention.remember(states) for attention in self._cross_attentions())
+    def _project_memory(self, states: Tensor) -> Iterator[Cache]:
+        """The keys and values of the source states [B, S, D] for each decoder layer."""
+        return (attention.project_memory(states) for attention in self._cross_attentions())
 
     def _encode(
-        self, source: Tensor, sight: Sight, caches: tuple[Cache, ...] | None = None
+        self, source: Tensor, mask: AttentionMask, caches: tuple[Cache, ...] | None = None
     ) -> tuple[Tensor, tuple[Cache, ...]]:
-        """States of the pieces [B, n], which stand behind those in the caches, and the grown caches."""
+        """The states of the pieces [B, n], which follow those in the caches, and the extended caches."""
         x = self._embed(self.source_embedding, source, caches[0][0].shape[2] if caches else 0)
         grown = []
         for index, layer in enumerate(self.encoder_layers):
-            x, cache = layer(x, sight, caches[index] if caches else None)
+            x, cache = layer(x, mask, caches[index] if caches else None)
             grown.append(cache)
         return self.encoder_norm(x), tuple(grown)
 
@@ -168,20 +169,20 @@ class Transformer(Model):
 
     def start(self, size: int = 1) -> TransformerState:
         device = self.bias.device
-        nothing = torch.zeros(size, 0, dtype=torch.long, device=device)
+        empty = torch.zeros(size, 0, dtype=torch.long, device=device)
         encoded = torch.full((size,), -1, device=device) if self.prefix else None
-        return TransformerState(nothing, None, None, encoded, None, 0)
+        return TransformerState(empty, None, None, encoded, None, 0)
 
     def read(self, state: State, pieces: Tensor) -> TransformerState:
         assert isinstance(state, TransformerState)
         grown = replace(state, source=torch.cat((state.source, pieces), dim=1))
         if self.prefix or not pieces.shape[1]:
-            return grown  # a prefix is encoded when it is asked for: reading three words at once encodes once
-        sight = Sight.of(masks.causal(pieces.shape[1], state.source.shape[1], pieces.device))
-        states, caches = self._encode(pieces, sight, state.encoder)
+            return grown  # the prefix is encoded by the next `write`: reading three words in a row encodes once
+        mask = AttentionMask.of(masks.causal(pieces.shape[1], state.source.shape[1], pieces.device))
+        states, caches = self._encode(pieces, mask, state.encoder)
         memory = tuple(
             extend(state.memory[index] if state.memory else None, *keys)
-            for index, keys in enumerate(self._remembered(states))
+            for index, keys in enumerate(self._project_memory(states))
         )
         return replace(grown, encoder=caches, memory=memory)
 
@@ -191,55 +192,55 @@ class Transformer(Model):
             visible = torch.full((len(previous),), state.source.shape[1], device=previous.device)
         if self.prefix:
             state = self._refresh(state, visible)
-        sight = Sight.of(masks.first(visible, state.source.shape[1])[:, None, None])  # [B, 1, 1, S]
+        mask = AttentionMask.of(masks.first(visible, state.source.shape[1])[:, None, None])  # [B, 1, 1, S]
         x = self._embed(self.target_embedding, previous[:, None], state.written)
-        memory = state.memory or tuple(self._remembered(x[:, :0]))
+        memory = state.memory or tuple(self._project_memory(x[:, :0]))
         caches = []
         for index, layer in enumerate(self.decoder_layers):
             own = state.decoder[index] if state.decoder else None
-            x, cache = layer(x, None, CachedMemory(memory[index], sight), own)
+            x, cache = layer(x, None, CachedMemory(memory[index], mask), own)
             caches.append(cache)
         logits = self.project(self.decoder_norm(x[:, 0]))
         return replace(state, decoder=tuple(caches), written=state.written + 1), logits
 
     def _refresh(self, state: TransformerState, visible: Tensor) -> TransformerState:
-        """Encode again the rows whose prefix has grown since their memory was made."""
+        """Encode the rows again whose prefix has changed since they were encoded."""
         assert state.encoded is not None
         stale = (state.encoded != visible).nonzero().flatten()
         if not len(stale) or not state.source.shape[1]:
             return replace(state, encoded=visible)
         seen = masks.first(visible[stale], state.source.shape[1])
-        states, _ = self._encode(state.source[stale], Sight.of(seen[:, None, None]))
-        fresh = tuple(self._remembered(states))
+        states, _ = self._encode(state.source[stale], AttentionMask.of(seen[:, None, None]))
+        fresh = tuple(self._project_memory(states))
         if len(stale) == len(visible):
             return replace(state, memory=fresh, encoded=visible)
         assert state.memory is not None
         memory = tuple(
-            (_replaced(old_key, stale, key), _replaced(old_value, stale, value))
+            (_replace_rows(old_key, stale, key), _replace_rows(old_value, stale, value))
             for (old_key, old_value), (key, value) in zip(state.memory, fresh, strict=True)
         )
         return replace(state, memory=memory, encoded=visible)
 
 
-def _apart(source: Tensor) -> tuple[Tensor, Tensor]:
-    """Rows [B, S] that are not like the one before them, and for each row the number of its like among these.
+def _unique_rows(source: Tensor) -> tuple[Tensor, Tensor]:
+    """The rows of [B, S] without consecutive repetitions, and the index of each original row among them.
 
-    A sentence that is translated several times in a row (practice.py) is encoded once.
+    Minimum risk training repeats each sentence once per sample; this encodes it once.
     """
     new = torch.ones(len(source), dtype=torch.bool, device=source.device)
     new[1:] = (source[1:] != source[:-1]).any(dim=1)
     return new.nonzero().flatten(), new.cumsum(0) - 1
 
 
-def _replaced(old: Tensor, rows: Tensor, new: Tensor) -> Tensor:
-    """A copy of old [B, H, S, d] with some rows exchanged, padded to what was read since."""
+def _replace_rows(old: Tensor, rows: Tensor, new: Tensor) -> Tensor:
+    """A copy of old [B, H, S, d] with these rows replaced, padded to the length of the new ones."""
     copy = F.pad(old, (0, 0, 0, new.shape[2] - old.shape[2]))
     copy[rows] = new
     return copy
 
 
 def positions(start: int, count: int, width: int, device: torch.device) -> Tensor:
-    """Sinusoidal positions from start on: [count, D]. Sines in the first half of the width, then cosines."""
+    """Sinusoidal position embeddings [count, D] from `start` on: sines in the first half of the width, then cosines."""
     half = width // 2
     rates = torch.exp(torch.arange(half, device=device) * (-math.log(10_000.0) / max(1, half - 1)))
     angles = torch.arange(start, start + count, device=device)[:, None] * rates

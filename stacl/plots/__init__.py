@@ -1,3 +1,4 @@
-"""Pictures: one file per kind. matplotlib is imported when something is drawn, not before. It may import api and
-everything below.
+"""Plots: one file per kind. matplotlib is imported only when a plot is drawn.
+
+It may import api and everything below.
 """

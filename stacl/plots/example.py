@@ -1,8 +1,8 @@
-"""The paper's example display: source words, and under them what was written at that time.
+"""The paper's example display: source words, and below them the target words written at that time.
 
-A word that was written after s source words stands under word s+1, while that one is being spoken; what is
-written after the end of the source stands in the last column. Several logs of the same source give several
-rows. With alignments, a file for each log, anticipated words are bold, coloured and underlined.
+A word that was written after s source words is shown below source word s+1, which is being spoken at that time. Words
+written after the end of the source are in the last column. Several logs of the same source give several rows. With
+alignments (one file per log), anticipated words are bold, coloured and underlined.
 
   stacl plot example wait3.jsonl wait5.jsonl --sentence 7 --gloss "he also said" --out example.png
 """
@@ -25,12 +25,12 @@ if TYPE_CHECKING:
 
 LINE_HEIGHT = 0.24  # inches
 GAP = 0.14  # inches between columns
-TAIL_LETTERS = 34  # what is written after the end is folded into lines of about this length
+TAIL_LETTERS = 34  # line length of the last column
 
 
 @dataclass(frozen=True)
 class Cell:
-    """Words in one place; the early ones are anticipated."""
+    """The words of one line, each with whether it is anticipated."""
 
     words: tuple[tuple[str, bool], ...]
 
@@ -38,16 +38,16 @@ class Cell:
 @dataclass(frozen=True)
 class Row:
     label: str
-    cells: list[list[Cell]]  # for each column its lines
+    cells: list[list[Cell]]  # the lines of each column
     size: float = 10.5
     colour: str = base.BLACK
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("files", nargs="+", metavar="FILE", help="logs of systems that heard the same source")
-    parser.add_argument("--label", action="append", default=[], metavar="TEXT", help="a log's name, in their order")
-    parser.add_argument("--gloss", metavar="TEXT", help="a word for each source word, for those who cannot read it")
-    parser.add_argument("--width", type=float, default=13.0, metavar="INCHES", help="fold wider rows (default 13)")
+    parser.add_argument("files", nargs="+", metavar="FILE", help="logs of systems on the same source")
+    parser.add_argument("--label", action="append", default=[], metavar="TEXT", help="name of a log; repeat per log")
+    parser.add_argument("--gloss", metavar="TEXT", help="gloss of the source, one word per source word")
+    parser.add_argument("--width", type=float, default=13.0, metavar="INCHES", help="maximum width (default 13)")
     base.add_sentence_options(parser, alignments="+")
 
 
@@ -55,17 +55,17 @@ def picture(args: argparse.Namespace) -> Figure:
     traces = [base.pick(path, args.sentence, args.source) for path in args.files]
     source = next((trace.source for trace in traces if trace.source), None)
     if source is None:
-        raise UserError("the example shows words, and none of the logs holds the source (see --source)")
+        raise UserError("none of the logs has source words; give --source")
     for path, trace in zip(args.files, traces, strict=True):
         if (trace.source and trace.source != source) or len(source) != trace.source_length:
-            raise UserError(f"{path}: sentence {args.sentence} has another source than {args.files[0]}")
+            raise UserError(f"{path}: sentence {args.sentence} has a different source than {args.files[0]}")
         if trace.delays and not trace.target:
-            raise UserError(f"{path} holds no target words")
+            raise UserError(f"{path} has no target words; log them as a trace")
     gloss = args.gloss.split() if args.gloss else []
     if gloss and len(gloss) != len(source):
-        raise UserError(f"--gloss has {len(gloss)} words for {len(source)} source words (join several with ~)")
+        raise UserError(f"--gloss has {len(gloss)} words for {len(source)} source words; join several with ~")
     if len(args.alignment or ()) > len(traces):
-        raise UserError(f"{len(args.alignment)} alignments for {len(traces)} logs")
+        raise UserError(f"{len(args.alignment)} files after --alignment, but {len(traces)} logs")
     aligned = zip(args.alignment or (), traces, strict=False)
     links = [base.read_links(path, args.sentence, args.one_based, trace) for path, trace in aligned]
     names = [_name(trace, path) for trace, path in zip(traces, args.files, strict=True)]
@@ -84,15 +84,15 @@ def _name(trace: Trace, path: str) -> str:
 
 
 def columns(trace: Trace, early: set[int]) -> list[list[Cell]]:
-    """For each source position and for the time after the end: the lines of words written then."""
+    """The lines of words written at each source position, and in the last column after the end."""
     places: list[list[tuple[str, bool]]] = [[] for _ in range(trace.source_length + 1)]
     for t, (delay, word) in enumerate(zip(trace.delays, trace.target, strict=True), 1):
         places[delay].append((word, t in early))
     found = [[Cell(tuple(words))] if words else [] for words in places[:-1]]
-    return [*found, _folded(places[-1])]
+    return [*found, _wrapped(places[-1])]
 
 
-def _folded(words: list[tuple[str, bool]]) -> list[Cell]:
+def _wrapped(words: list[tuple[str, bool]]) -> list[Cell]:
     lines: list[Cell] = []
     taken = 0
     for line in textwrap.wrap(
@@ -104,7 +104,7 @@ def _folded(words: list[tuple[str, bool]]) -> list[Cell]:
     return lines if taken == len(words) else [Cell(tuple(words))]
 
 
-def _plain(words: list[str]) -> list[list[Cell]]:
+def _one_per_column(words: list[str]) -> list[list[Cell]]:
     return [[Cell(((word, False),))] for word in words] + [[]]
 
 
@@ -119,14 +119,14 @@ def draw(
 ) -> Figure:
     from matplotlib.figure import Figure
 
-    positions = _plain([str(s) for s in range(1, len(source) + 1)])
+    positions = _one_per_column([str(s) for s in range(1, len(source) + 1)])
     positions[-1] = [Cell((("end", False),))]
     rows = [
         Row("", positions, 8.5, base.GREY),
-        Row("", _plain(source), 12),
+        Row("", _one_per_column(source), 12),
     ]
     if gloss:
-        rows.append(Row("", _plain([word.replace("~", " ") for word in gloss]), 9, base.GREY))
+        rows.append(Row("", _one_per_column([word.replace("~", " ") for word in gloss]), 9, base.GREY))
     heads = len(rows)
     for number, (name, trace) in enumerate(zip(names, traces, strict=True)):
         early = base.anticipated(trace.delays, links[number]) if number < len(links) else set()
@@ -146,7 +146,7 @@ def draw(
 
 
 def _bands(widths: list[float], room: float) -> list[range]:
-    """Columns that fit beside each other, so that a long sentence goes on below."""
+    """Split the columns into bands that fit the width; a long sentence continues in the next band."""
     bands, start, used = [], 0, 0.0
     for s, width in enumerate(widths):
         if s > start and used + width > room:
@@ -157,7 +157,7 @@ def _bands(widths: list[float], room: float) -> list[range]:
 
 
 class _Ruler:
-    """How wide a text will be, in inches."""
+    """Measures the width of a text in inches."""
 
     def __init__(self) -> None:
         from matplotlib.backends.backend_agg import FigureCanvasAgg
@@ -184,7 +184,7 @@ class _Ruler:
 
 
 class _Painter:
-    """Collects what stands where, in inches from the top left, and then sizes the figure to it."""
+    """Collects texts and lines with their positions in inches from the top left, then sizes the figure."""
 
     def __init__(self, figure: Figure, rows: list[Row], heads: int, margin: float) -> None:
         self.figure, self.rows, self.heads, self.margin = figure, rows, heads, margin
@@ -199,7 +199,7 @@ class _Painter:
         top = self.y
         for number, row in enumerate(self.rows):
             if number < self.heads and not any(row.cells[s] for s in band):
-                continue  # what is written after the end has no source words above it
+                continue  # no source words above the words written after the end
             lines = max(1, *(len(row.cells[s]) for s in band))
             if number == self.heads:
                 self.rules.append((0, self.y + 0.02, right, self.y + 0.02, base.BLACK))
@@ -230,7 +230,7 @@ class _Painter:
         height = self.y - top
         self.figure.set_size_inches(width, height)
         for x, y, text, size, colour, bold in self.texts:
-            # The baseline, not the box, is what must be level: a box is higher where a letter hangs below.
+            # Align baselines, not boxes: letters with descenders have taller boxes.
             self.figure.text(x / width, 1 - (y - top + 0.16) / height, text, fontsize=size, color=colour,
                              fontweight="bold" if bold else "normal", va="baseline")  # fmt: skip
         for x1, y1, x2, y2, colour in self.rules:

@@ -1,8 +1,8 @@
 """The read/write path of a sentence on the grid of source and target words.
 
-Shaded is what had been read when a word was written; the line is the path (right: READ, down: WRITE),
-beside the diagonal of the ideal listener. With alignments, a dot ties a word to what it translates, and a
-word that was written before its source was read is marked as anticipated.
+The shaded area shows the source words that were read before each target word was written. The line is the path (right:
+READ, down: WRITE), shown with the ideal diagonal. With alignments, markers show aligned pairs of words. A target word
+that was written before its source words were read is marked as anticipated.
 
   stacl plot path traces.jsonl --sentence 3 --alignment gold.txt --out path.svg
 """
@@ -21,18 +21,18 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-_LARGEST = 150  # units to a side: more nobody can read, and the picture would fill the memory
+_LARGEST = 150  # units per axis; a larger plot is unreadable and needs too much memory
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("file", metavar="FILE", help="a log, as for stacl score")
+    parser.add_argument("file", metavar="FILE", help="log in any format of stacl score")
     base.add_sentence_options(parser)
 
 
 def picture(args: argparse.Namespace) -> Figure:
     trace = base.pick(args.file, args.sentence, args.source)
     if trace.unit == "ms":
-        raise UserError(f"{args.file} is a log of speech: it has no source words to draw a path over")
+        raise UserError(f"{args.file} is a log of speech; a path needs source words")
     if problem := _problem(trace):
         raise UserError(f"sentence {args.sentence} of {args.file} {problem}; choose another with --sentence")
     links: base.Links = frozenset()
@@ -45,10 +45,10 @@ def picture(args: argparse.Namespace) -> Figure:
 def _problem(trace: Trace) -> str:
     shortest, longest = sorted((trace.source_length, len(trace.delays)))
     if longest > _LARGEST:
-        return f"has {longest} units; a picture shows {_LARGEST} at most"
+        return f"has {longest} units; a plot can show {_LARGEST}"
     if shortest:
         return ""
-    return "is empty: it has no path" if not longest else f"has no {'output' if trace.source_length else 'source'}"
+    return "is empty" if not longest else f"has no {'output' if trace.source_length else 'source'}"
 
 
 def draw(trace: Trace, links: base.Links = frozenset(), title: str | None = None) -> Figure:
@@ -66,7 +66,7 @@ def draw(trace: Trace, links: base.Links = frozenset(), title: str | None = None
     cutoff = trace.cutoff()
     if cutoff is not None:
         axes.plot([0, width], [cutoff, cutoff], color=base.PURPLE, linestyle=":", linewidth=1.6,
-                  label=f"cut-off: step {cutoff} has seen it all")  # fmt: skip
+                  label=f"cut-off: step {cutoff} has the whole source")  # fmt: skip
     axes.set(xlim=(0, width), ylim=(height, 0))
     axes.set_aspect("equal" if max(width, height) <= 40 else "auto")
     axes.legend(loc="upper left", bbox_to_anchor=(1.01, 1), frameon=False, handlelength=2.2)
@@ -82,8 +82,8 @@ def draw(trace: Trace, links: base.Links = frozenset(), title: str | None = None
 def _caption(trace: Trace, early: int, aligned: bool) -> str:
     lagging = latency(trace)["AL"]
     parts = [trace.policy] if trace.policy else []
-    heard = "word" if trace.unit == "char" else trace.unit  # characters are those of the output
-    parts += [] if lagging is None else [f"AL {lagging:.2f} {heard}s"]
+    source_unit = "word" if trace.unit == "char" else trace.unit  # char is a unit of the target only
+    parts += [] if lagging is None else [f"AL {lagging:.2f} {source_unit}s"]
     parts += [f"{early} of {len(trace.delays)} {trace.unit}s anticipated"] if aligned else []
     return ",  ".join(parts)
 
@@ -106,7 +106,7 @@ def _path_line(axes: Axes, trace: Trace) -> None:
 
 
 def _links(axes: Axes, trace: Trace, links: base.Links) -> None:
-    """A filled dot where the source word had been read, an open diamond where it had not."""
+    """Draw a filled dot where the source word was already read, else an open diamond."""
     styles: dict[bool, dict[str, Any]] = {
         True: {"marker": "o", "markersize": 6, "color": base.BLACK, "label": "aligned, already read"},
         False: {"marker": "D", "markersize": 6, "markerfacecolor": "white", "markeredgecolor": base.VERMILION,
@@ -119,7 +119,7 @@ def _links(axes: Axes, trace: Trace, links: base.Links) -> None:
 
 
 def _words(axes: Axes, trace: Trace, early: set[int]) -> None:
-    """Words at the edges, positions where there are none; anticipated words in bold and colour."""
+    """Label the axes with words, or positions if unknown. Anticipated words are bold and coloured."""
     width, height = trace.source_length, len(trace.delays)
     across = trace.source or [str(s) for s in range(1, width + 1)]
     down = trace.target or [str(t) for t in range(1, height + 1)]

@@ -1,3 +1,3 @@
-"""When to speak: how much source is read before each target unit. One file per policy; the file name is its name. No
-torch, no text. It may import support.
+"""Reading policies: how much source to read before each target unit. One file per policy; the file name is its name.
+It needs neither torch nor text. It may import support.
 """

@@ -1,14 +1,14 @@
-"""The hinge between training and live: a policy is one fact, g(t), and everything else is derived from it.
+"""The base class of all policies. Training and live decoding derive their behaviour from the same g(t).
 
-`Policy.wish(t)` says how many source units a policy wants to have read before it decides target unit t (t from 1). The
-end of the source is one more unit, read after the last word, so over |x| words the wish is served up to |x|+1:
+`Policy.wish(t)` is the number of source units to read before target unit t is decided (t from 1). The end of the
+source counts as one more unit, read after the last word. So a source of |x| words has |x|+1 units:
 
-* `visible(|x|, |y|)` is min(wish, |x|+1), what the training mask shows;
-* `decide(view)` is READ while fewer than wish(t) units were read and the source goes on, what happens live;
-* `schedule(|x|, |y|)` is min(wish, |x|), the paper's g(t), what people see and what is scored.
+* `visible(|x|, |y|)` is min(wish, |x|+1): what the training mask shows;
+* `decide(view)` is READ while fewer than wish(t) units were read and the source is open: what happens live;
+* `schedule(|x|, |y|)` is min(wish, |x|), the paper's g(t): what is displayed and scored.
 
-One `wish` gives all three, so training and live cannot disagree. A policy that overrides `decide` has the other two
-from going through it step by step.
+All three come from `wish`, so training and live decoding agree. For a policy that overrides `decide`, the other two are
+computed by calling `decide` step by step.
 """
 
 from __future__ import annotations
@@ -37,60 +37,60 @@ class Action(Enum):
 
 @dataclass(frozen=True)
 class View:
-    """What a policy may know when it decides: nothing of the source that was not read."""
+    """What a policy may use for a decision. It excludes all source units that were not read."""
 
-    read: int  # source units read so far, the end counted as one
+    read: int  # source units read so far; the end counts as one
     written: int  # target units finished so far
     ended: bool  # the end of the source has been read
     confidence: float | None = None  # the probability of the likeliest next piece, for a policy that `needs_confidence`
 
 
 class Policy(ABC):
-    """A reading policy: it defines `wish`, or overrides `decide`."""
+    """A reading policy. A subclass defines `wish` or overrides `decide`."""
 
-    reads_all = True  # False: it may end its output without having seen the end of the source
-    needs_confidence = False  # True: before it writes, it is asked again with `view.confidence`
-    file_name = ""  # `file.py:Name`, if it was made by a file of somebody's own: two of them may say the same spec
-    file_checksum = 0  # of that file
+    reads_all = True  # False: the output may end before the end of the source was read
+    needs_confidence = False  # True: before a WRITE, `decide` is called again with `view.confidence`
+    file_name = ""  # `file.py:Name` of a custom policy: two files may define policies with the same spec
+    file_checksum = 0  # CRC-32 of that file
 
     def __init__(self, unit: str = "word") -> None:
         if unit not in UNITS:
-            raise UserError(f"a policy counts in word or piece, not in {unit!r}{suggest(unit, UNITS)}")
+            raise UserError(f"the unit of a policy must be word or piece, not {unit!r}{suggest(unit, UNITS)}")
         self.unit = unit
 
     @classmethod
     def parse(cls, arguments: list[str], options: dict[str, str], unit: str) -> Policy:
-        """The policy written as `name:argument,option=value`; the base takes neither."""
-        refuse_rest(cls.__module__.rpartition(".")[2], arguments, options, ())
+        """Build the policy from `name:argument,option=value`. The base class accepts neither arguments nor options."""
+        reject_unknown(cls.__module__.rpartition(".")[2], arguments, options, ())
         return cls(unit)
 
     def wish(self, t: int) -> float:
-        """Source units, the end counted as one, wanted before target unit t is decided. math.inf: all of it.
+        """Source units to read before target unit t is decided; the end counts as one. math.inf: the whole source.
 
-        Of a fraction the next whole number is read, and after a larger wish a smaller one changes nothing.
+        Fractions are rounded up. A value below an earlier one has no effect.
         """
         raise UserError(f"{type(self).__name__} defines neither wish(t) nor decide(view)")
 
     @abstractmethod
     def spec(self) -> str:
-        """How this policy is written, without its unit: `policy(p.spec(), p.unit)` is p again."""
+        """The text form without the unit: `policy(p.spec(), p.unit)` equals p."""
 
     def draw(self, rng: random.Random, source_length: int) -> Policy:
-        """The policy for one training sentence. Only a family of policies (multipath) has something to draw."""
+        """The policy for one training sentence. Only a family of policies (multipath) draws at random."""
         return self
 
     def decoding_policy(self) -> Policy:
-        """The single policy to decode and validate with, where nothing says otherwise."""
+        """The default policy for decoding and validation."""
         return self
 
     def decide(self, view: View) -> Action:
-        """READ or WRITE, live. Not asked after the end of the source: there is nothing left but to write."""
+        """READ or WRITE in live decoding. It is not called after the end of the source, where only WRITE is left."""
         if not view.ended and view.read < self.wish(view.written + 1):
             return Action.READ
         return Action.WRITE
 
     def checked_decision(self, view: View) -> Action:
-        """What `decide` says, which may be somebody's own: that it is an action, or what is wrong with it."""
+        """Call `decide`, which may be custom code, and check that it returns an Action."""
         with self.reporting_errors():
             action = self.decide(view)
         if not isinstance(action, Action):
@@ -99,7 +99,7 @@ class Policy(ABC):
 
     @contextlib.contextmanager
     def reporting_errors(self) -> Iterator[None]:
-        """What goes wrong inside is the policy's fault, and is said so in one line."""
+        """Convert exceptions of the policy's own code into a UserError that names the policy."""
         try:
             yield
         except UserError:
@@ -108,8 +108,8 @@ class Policy(ABC):
             raise UserError(f"the policy {type(self).__name__} fails: {type(error).__name__}: {error}") from error
 
     def visible(self, source_length: int, target_length: int) -> list[int]:
-        """Units that the training mask shows at each step, the end counted: g(t) over the |x|+1 model units."""
-        return self._served(source_length + 1, source_length + 1, target_length)
+        """Units that the training mask shows at each step: g(t) over the |x|+1 units, including the end."""
+        return self._reads(source_length + 1, source_length + 1, target_length)
 
     def schedule(self, source_length: int, target_length: int) -> list[int]:
         """The paper's g(1) .. g(|y|), clipped to |x|.
@@ -118,11 +118,11 @@ class Policy(ABC):
         [3, 4, 5, 6, 6, 6, 6]
         """
         if source_length < 0 or target_length < 0:
-            raise UserError("lengths of source and target cannot be negative")
-        return self._served(source_length, source_length + 1, target_length)
+            raise UserError("source and target length must be 0 or more")
+        return self._reads(source_length, source_length + 1, target_length)
 
-    def _served(self, most: int, units: int, target_length: int) -> list[int]:
-        """Units read before each step, at most `most`, of a source that has `units` of them."""
+    def _reads(self, most: int, units: int, target_length: int) -> list[int]:
+        """Units read before each step of a source with `units` units, clipped to `most`."""
         if type(self).decide is Policy.decide:
             with self.reporting_errors():
                 wishes = accumulate((self.wish(t) for t in range(1, target_length + 1)), max)
@@ -136,8 +136,8 @@ class Policy(ABC):
         return reads
 
     def fingerprint(self) -> list[int]:
-        """What tells a policy from one that had its name before: a file of one's own may have been edited, also in what
-        no schedule shows, such as how sure the model has to be.
+        """Detects a changed policy behind the same name. The checksum of a custom file also covers edits that no
+        schedule shows, such as a confidence threshold.
         """
         return self.schedule(100, 100) + ([self.file_checksum] if self.file_checksum else [])
 
@@ -158,7 +158,7 @@ class Policy(ABC):
 
 
 def cut_off(schedule: Sequence[int], source_length: int) -> int:
-    """The paper's tau: the first step that has the whole source, or the last step if none has.
+    """The paper's tau: the first step that has read the whole source, or the last step if none has.
 
     >>> cut_off(policy("wait-k:2").schedule(7, 7), 7)
     6
@@ -170,7 +170,7 @@ def cut_off(schedule: Sequence[int], source_length: int) -> int:
 
 
 def policy(spec: str | Policy | Callable[[int], Any] | Sequence[Any], unit: str | None = None) -> Policy:
-    """A policy from how it is written, from a function g(t), or from a list of g(1), g(2), ...
+    """Make a policy from its text form, from a function g(t), or from a list of g(1), g(2), ...
 
     >>> policy("wait-k:3,c=0.25").schedule(6, 7)
     [3, 4, 5, 5, 6, 6, 6]
@@ -190,12 +190,12 @@ def policy(spec: str | Policy | Callable[[int], Any] | Sequence[Any], unit: str 
     if callable(spec):
         return CustomSchedule(spec, getattr(spec, "__name__", "own"), unit or "word")
     if not isinstance(spec, Iterable):
-        raise UserError(f"a policy is written like wait-k:3, or is a function g(t) or a list, not {spec!r}")
+        raise UserError(f"a policy must be text such as wait-k:3, a function g(t) or a list, not {spec!r}")
     return CustomSchedule(spec, "own", unit or "word")
 
 
 def runs_code(spec: str) -> bool:
-    """Whether making this policy runs a file of somebody's own.
+    """Whether making this policy executes a custom Python file.
 
     >>> runs_code("mine.py:g"), runs_code("wait-k:3")
     (True, False)
@@ -210,27 +210,27 @@ def _parse(text: str, unit: str | None) -> Policy:
 
         return from_file(Path(name), rest, unit)
     if not name:
-        raise UserError("a policy is needed, for example wait-k:3, wait-k:3,c=0.25 or full")
-    arguments, options = written_arguments(rest)
-    unit = one_unit(options.pop("unit", None), unit)
+        raise UserError("no policy given; write for example wait-k:3, wait-k:3,c=0.25 or full")
+    arguments, options = parse_arguments(rest)
+    unit = resolve_unit(options.pop("unit", None), unit)
     kind = plugins.find("policies", name, Policy)  # type: ignore[type-abstract]
     return kind.parse(arguments, options, unit)
 
 
-def one_unit(written: str | None, given: str | None) -> str:
+def resolve_unit(written: str | None, given: str | None) -> str:
     if written and given and written != given:
-        raise UserError(f"the policy says unit={written}, but {given} was asked for; say one of them")
+        raise UserError(f"the policy has unit={written}, but {given} was requested; give only one unit")
     return written or given or "word"
 
 
-def written_arguments(text: str) -> tuple[list[str], dict[str, str]]:
-    """`3,c=0.25` as (["3"], {"c": "0.25"})."""
+def parse_arguments(text: str) -> tuple[list[str], dict[str, str]]:
+    """Parse `3,c=0.25` into (["3"], {"c": "0.25"})."""
     plain: list[str] = []
     named: dict[str, str] = {}
     for part in filter(None, (part.strip() for part in text.split(","))):
         key, equals, value = part.partition("=")
         if equals and key.strip() in named:
-            raise UserError(f"{key.strip()} is given twice, {named[key.strip()]} and {value.strip()}; say one of them")
+            raise UserError(f"{key.strip()} is given twice, {named[key.strip()]} and {value.strip()}; give it once")
         if equals:
             named[key.strip()] = value.strip()
         else:
@@ -238,10 +238,10 @@ def written_arguments(text: str) -> tuple[list[str], dict[str, str]]:
     return plain, named
 
 
-def refuse_rest(name: str, arguments: Sequence[str], options: dict[str, str], known: Sequence[str]) -> None:
-    """What a policy was given and does not understand is an error, not silence."""
+def reject_unknown(name: str, arguments: Sequence[str], options: dict[str, str], known: Sequence[str]) -> None:
+    """Raise an error for arguments and options that the policy does not have."""
     if arguments:
-        raise UserError(f"{name} does not understand {arguments[0]!r}")
+        raise UserError(f"{name} has no argument {arguments[0]!r}")
     for key in options:
         if key not in known:
             raise UserError(f"{name} has no option {key!r}{suggest(key, [*known, 'unit'])}")

@@ -1,4 +1,4 @@
-"""Read everything, then speak: the ordinary sequence-to-sequence model."""
+"""Full-sentence translation: read the whole source, then write."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from stacl.policies.base import Policy
 
 
 class Full(Policy):
-    """g(t) = |x|, the end included."""
+    """g(t) = |x|, including the end of the source."""
 
     def wish(self, t: int) -> float:
         return math.inf

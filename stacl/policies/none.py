@@ -1,4 +1,4 @@
-"""The oracle that never listens: what a model can say of the target language alone."""
+"""No source at all: the model acts as a language model of the target."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from stacl.policies.base import Policy
 
 
 class NoSource(Policy):
-    """g(t) = 0: cross-attention over nothing. A lower bound for quality, and a test that nothing leaks."""
+    """g(t) = 0: cross-attention sees nothing. A lower bound of quality, and a test that no source leaks."""
 
     reads_all = False
 

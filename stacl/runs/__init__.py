@@ -1,3 +1,4 @@
-"""The files of a run: the layout of its folder, checkpoints, the inference manifest, exported weights, and the
-shipped models in `pretrained/`. It may import engines and everything below.
+"""The files of a run: folder layout, checkpoints, inference manifest, exported weights, and shipped models.
+
+It may import engines and everything below.
 """

@@ -1,7 +1,7 @@
-"""Saving and loading: atomic, checked, and free of pickled code (safetensors and JSON).
+"""Saves and loads models and checkpoints: atomically, with checksums, without pickle (safetensors and JSON).
 
-The layout of a run folder is in runs/folder.py. A checkpoint, checkpoints/00000500/, has the weights, the optimizer and
-state.json with checksums.
+A checkpoint such as checkpoints/00000500/ has the weights, the optimizer state, and state.json with checksums. The
+layout of a run folder is in runs/folder.py.
 """
 
 from __future__ import annotations
@@ -23,24 +23,24 @@ from stacl.support.errors import UserError
 from stacl.support.files import checksum, remove, write_atomically
 
 FORMAT = 1
-KEPT_CHECKPOINTS = 2  # the newest, and one before it in case the newest is damaged by the disk
+KEPT_CHECKPOINTS = 2  # the newest, and the one before it in case the newest is damaged
 _STATE, _WEIGHTS, _OPTIMIZER = "state.json", "weights.safetensors", "optimizer.safetensors"
 
 
 def save_tensors(path: Path, tensors: dict[str, Tensor], metadata: dict[str, str] | None = None) -> None:
     path.touch()  # with ordinary permissions: safetensors would make the file private
     mode = path.stat().st_mode
-    # Tied weights are one tensor under two names; safetensors needs each by itself.
+    # Tied weights are one tensor under two names. safetensors needs a copy for each name.
     try:
         save_file({name: tensor.detach().contiguous().clone() for name, tensor in tensors.items()}, path, metadata)
-    except SafetensorError as error:  # safetensors reports errors of the disk like this
+    except SafetensorError as error:  # safetensors reports disk errors this way
         full = f"os error {errno.ENOSPC}" in str(error)
         raise OSError(errno.ENOSPC if full else errno.EIO, str(error)) from None
     path.chmod(mode)
 
 
-def _refuse_locked(path: Path) -> None:
-    """Report a missing permission: safetensors reports such a file as damaged or missing."""
+def _check_readable(path: Path) -> None:
+    """Raise a UserError if the file may not be read. safetensors would report it as damaged or missing."""
     try:
         path.open("rb").close()
     except PermissionError:
@@ -50,25 +50,25 @@ def _refuse_locked(path: Path) -> None:
 
 
 def load_tensors(path: Path) -> dict[str, Tensor]:
-    _refuse_locked(path)
+    _check_readable(path)
     try:
         return load_file(path)
     except FileNotFoundError:
-        raise UserError(f"no file {path}") from None
+        raise UserError(f"{path} does not exist") from None
     except (SafetensorError, OSError) as error:
-        raise UserError(f"{path} is damaged, or is no safetensors file: {error}") from None
+        raise UserError(f"{path} is damaged or not a safetensors file: {error}") from None
 
 
 def load_weights(model: torch.nn.Module, tensors: dict[str, Tensor], name: str) -> None:
-    """Into the model, which must fit exactly."""
+    """Load weights into a model. Names and shapes must match exactly."""
     own = model.state_dict()
     missing = sorted(own.keys() - tensors.keys())
-    foreign = sorted(tensors.keys() - own.keys())
+    unknown = sorted(tensors.keys() - own.keys())
     wrong = [key for key in own.keys() & tensors.keys() if own[key].shape != tensors[key].shape]
     for keys, what in (
         (missing, "lacks"),
-        (foreign, "has a foreign"),
-        (sorted(wrong), "has another shape of"),
+        (unknown, "has an unknown tensor"),
+        (sorted(wrong), "has a different shape of"),
     ):
         if keys:
             raise UserError(f"{name} does not belong to this model: it {what} {keys[0]}")
@@ -76,7 +76,7 @@ def load_weights(model: torch.nn.Module, tensors: dict[str, Tensor], name: str) 
 
 
 def optimizer_tensors(optimizer: torch.optim.Optimizer) -> dict[str, Tensor]:
-    """Adam's moments and step counts under flat names."""
+    """Return the moments and step counts of Adam under flat names."""
     state = optimizer.state_dict()["state"]
     return {f"{index}.{name}": value for index, entry in state.items() for name, value in entry.items()}
 
@@ -92,7 +92,7 @@ def load_optimizer(optimizer: torch.optim.Optimizer, tensors: dict[str, Tensor])
 def save_checkpoint(
     folder: Path, model: torch.nn.Module, optimizer: torch.optim.Optimizer, progress: dict[str, Any]
 ) -> None:
-    """One more checkpoint in `folder`, named by its step; older ones beyond the kept are removed."""
+    """Save a checkpoint in `folder`, named by its step. Only the last KEPT_CHECKPOINTS remain."""
 
     def write(partial: Path) -> None:
         partial.mkdir()
@@ -108,26 +108,26 @@ def save_checkpoint(
 
 
 def checkpoints(folder: Path) -> list[Path]:
-    """Whole checkpoints, oldest first."""
+    """Return the complete checkpoints, oldest first."""
     found = folder.iterdir() if folder.is_dir() else ()
     return sorted(path for path in found if path.is_dir() and path.name.isdigit())
 
 
 def load_checkpoint(path: Path, model: torch.nn.Module, optimizer: torch.optim.Optimizer) -> dict[str, Any]:
-    """Fill model and optimizer; returns the progress. A damaged or foreign checkpoint changes neither."""
+    """Load model and optimizer, and return the progress. A damaged checkpoint changes neither."""
     try:
         state = json.loads((path / _STATE).read_text(encoding="utf-8"))
         version, sums, progress = state["format"], state["checksums"], state["progress"]
         if not (isinstance(sums, dict) and isinstance(progress, dict)):
-            raise TypeError(f"checksums or progress of {_STATE} are no objects")
+            raise TypeError(f"checksums and progress of {_STATE} must be objects")
     except (OSError, ValueError, KeyError, TypeError) as error:
-        raise UserError(f"{path} is damaged, or is no checkpoint of stacl: {error}") from None
+        raise UserError(f"{path} is damaged or not a stacl checkpoint: {error}") from None
     if version != FORMAT:
         raise UserError(f"{path} was written by another version of stacl (format {version}, this one reads {FORMAT})")
     for name in (_WEIGHTS, _OPTIMIZER):
-        _refuse_locked(path / name)
+        _check_readable(path / name)
         if not (path / name).is_file() or checksum(path / name) != sums.get(name):
-            raise UserError(f"{path}/{name} is damaged; remove the folder {path} to resume from the one before it")
+            raise UserError(f"{path}/{name} is damaged; remove {path} to resume from the previous checkpoint")
     weights = load_tensors(path / _WEIGHTS)
     moments = load_tensors(path / _OPTIMIZER)
     load_weights(model, weights, str(path))
@@ -136,7 +136,7 @@ def load_checkpoint(path: Path, model: torch.nn.Module, optimizer: torch.optim.O
 
 
 def tensors_checksum(tensors: dict[str, Tensor]) -> str:
-    """The checksum of names, types, shapes and values, independent of the file."""
+    """Return a checksum of names, types, shapes and values. It does not depend on the file format."""
     total = hashlib.sha256()
     for name in sorted(tensors):
         tensor = tensors[name].detach().cpu().contiguous()
@@ -146,43 +146,44 @@ def tensors_checksum(tensors: dict[str, Tensor]) -> str:
 
 
 def save_model(path: Path, tensors: dict[str, Tensor], facts: dict[str, Any]) -> None:
-    """The model to use, with its checksum and facts in the same file, so that a kill cannot separate them."""
+    """Save a model. Its checksum and facts are in the same file, so a kill cannot separate them."""
     metadata = {"stacl": json.dumps({"format": FORMAT, "checksum": tensors_checksum(tensors), **facts})}
     write_atomically(path, lambda partial: save_tensors(partial, tensors, metadata))
 
 
 def model_facts(path: Path) -> dict[str, Any]:
-    """What was saved with a model, without loading its weights."""
+    """Return the facts that were saved with a model, without loading its weights."""
     with _saved_model(path) as (facts, _):
         return facts
 
 
 def load_model(path: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
-    """The weights of a saved model, their checksum verified, and what was saved with them. It is opened once: a
-    training may put another file in its place at any moment.
+    """Return the weights and the facts of a saved model, and verify the checksum.
+
+    The file is opened only once, because training may replace it at any time.
     """
     with _saved_model(path) as (facts, file):
-        tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 - it is not a dictionary
+        tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 - not a dictionary
     if tensors_checksum(tensors) != facts.get("checksum"):
-        raise UserError(f"{path} is damaged: its weights do not have the checksum they were saved with")
+        raise UserError(f"{path} is damaged: the checksum of its weights does not match")
     return tensors, facts
 
 
 @contextlib.contextmanager
 def _saved_model(path: Path) -> Iterator[tuple[dict[str, Any], Any]]:
-    """The facts of a model, and its open file."""
-    _refuse_locked(path)
+    """Open a saved model, and yield its facts and the file."""
+    _check_readable(path)
     if not path.is_file():
-        raise UserError(f"no model {path}")
+        raise UserError(f"no model file {path}")
     try:
         with safe_open(path, framework="pt") as file:
             yield dict(json.loads((file.metadata() or {})["stacl"])), file
     except (SafetensorError, OSError, ValueError, KeyError, TypeError) as error:
-        raise UserError(f"{path} is damaged, or is no model of stacl: {error}") from None
+        raise UserError(f"{path} is damaged or not a stacl model: {error}") from None
 
 
 def average(sets: Iterable[Mapping[str, Tensor]]) -> dict[str, Tensor]:
-    """The mean of several sets of weights, summed in double precision."""
+    """Return the mean of several sets of weights, summed in double precision."""
     total: dict[str, Tensor] = {}
     count = 0
     for weights in sets:

@@ -1,7 +1,7 @@
-"""From an exported model back to weights that training can go on from: the inverse of export/graphs.py.
+"""Converts an exported model back to trainable weights: the inverse of export/graphs.py.
 
-So a shipped model can be a warm start (`model.start = "de-en"`). The weights of a float32 export come back up to
-rounding; each weight of an int8 export comes back within half a step of its block, which a few updates correct.
+This allows a warm start from a shipped model (`model.start = "de-en"`). Weights of a float32 export are restored up to
+rounding. Weights of an int8 export are restored within half a step of their block, which a few updates correct.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ from stacl.runs import checkpoint, exported
 from stacl.runs.folder import RunFolder
 from stacl.support.errors import UserError
 
-_QUERIES = ("in_proj", "query_proj")  # whose first D rows were divided by sqrt(d)
+_QUERIES = ("in_proj", "query_proj")  # in these, the first D rows were divided by sqrt(d)
 
 
 def trained_tensors(run: RunFolder) -> dict[str, Tensor]:
-    """The weights of a run folder or, where it has none, those that were exported into it."""
+    """Return the weights of a run folder. If it has none, use those that were exported into it."""
     if run.weights.exists() or not run.exported.is_dir():
         return checkpoint.load_model(run.weights)[0]
     sizes, _ = exported.verified(run.exported)
@@ -31,18 +31,18 @@ def trained_tensors(run: RunFolder) -> dict[str, Tensor]:
 
 
 def _stored(folder: Path) -> dict[str, np.ndarray]:
-    """The arrays of both graphs, as they are stored."""
+    """Return the arrays of both graphs as they are stored."""
     try:
         import onnx
         from onnx import numpy_helper
     except ImportError:
-        raise UserError(f"{folder.parent} is an exported model: a warm start from it needs stacl[export]") from None
+        raise UserError(f"a warm start from {folder.parent} requires onnx; install stacl[export]") from None
     graphs = [onnx.load(folder / name).graph for name in (READ, WRITE)]
     return {each.name: numpy_helper.to_array(each) for graph in graphs for each in graph.initializer}
 
 
 def _dequantized_weights(stored: dict[str, np.ndarray], sizes: Sizes) -> dict[str, np.ndarray]:
-    """The names and values of the model's own weights."""
+    """Return the weights of the model by name."""
     found = {}
     for name, array in stored.items():
         owner, _, kind = name.rpartition(".")
@@ -50,7 +50,7 @@ def _dequantized_weights(stored: dict[str, np.ndarray], sizes: Sizes) -> dict[st
             found[name] = _dequantized(array, stored.get(f"{name}.scales"))
         elif kind == "bias":
             found[f"{owner.removesuffix('.weight')}.bias"] = array.copy()
-    # One vocabulary for both languages is stored once; the output projection is the embedding of the target.
+    # A shared vocabulary is stored once. The output projection is the target embedding.
     side = "target" if "target_embedding.weight" in found else "source"
     found["target_embedding.weight"] = found[f"{side}_embedding.weight"]
     found["bias"] = found.pop(f"{side}_embedding.bias")
@@ -64,7 +64,7 @@ def _dequantized_weights(stored: dict[str, np.ndarray], sizes: Sizes) -> dict[st
 
 
 def _dequantized(array: np.ndarray, scales: np.ndarray | None) -> np.ndarray:
-    """[N, K/block, block] in 8 bits around 128, and the scales [N, K/block] -> [N, K]; float32 as it is."""
+    """Convert [N, K/block, block] in 8 bits around 128 and scales [N, K/block] to [N, K]. Copy float32."""
     if scales is None:
         return array.copy()
     centred: np.ndarray = array.astype(np.float32) - np.float32(128)

@@ -1,13 +1,13 @@
-"""A run folder: the one place that knows which file of a run lies where, what has begun, and what may go on.
+"""A run folder: the paths of its files, and the checks before a run starts or resumes.
 
 config.toml          the training config
 manifest.json        what inference needs (runs/manifest.py)
 vocabulary/          source.model, and target.model unless both languages share one
 data/                the encoded corpus
-checkpoints/         to resume from
+checkpoints/         to resume training
 snapshots/           weights of the last validations, to average
 log.jsonl            one line per validation
-schedule.json        the outline of the policy that the run began under
+schedule.json        the fingerprint of the policy that the run started with
 model.safetensors    the best weights
 fast/                exported graphs and weights (runs/exported.py)
 """
@@ -36,12 +36,12 @@ if TYPE_CHECKING:
     from stacl.text.subwords import Subwords
 
 EXPORTED = "fast"  # the folder of exported graphs and weights
-_FIXED = ("seed", "optimizer")  # with another one, what was trained before is not a beginning of this run
+_FIXED = ("seed", "optimizer")  # fields that cannot change when a run is resumed
 _ENGINES = ("auto", *plugins.names("engines"))
 
 
 class RunFolder:
-    """The files below one folder. Making one touches no file."""
+    """The files of one run. The constructor does not touch any file."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -59,20 +59,20 @@ class RunFolder:
         return self.manifest_file.exists() or self.config.exists()
 
     def settings(self, changes: Sequence[str] = ()) -> Config:
-        """The training config."""
+        """Load the training config."""
         return config.load(self.config, list(changes))
 
     def save_settings(self, settings: Config) -> None:
-        """The training config, and the manifest that follows from it."""
+        """Save the training config and the manifest that follows from it."""
         config.save(settings, self.config)
         Manifest.of(settings).save(self.manifest_file)
 
     def manifest(self) -> Manifest:
-        """What inference needs. Runs of older versions have none: theirs follows from the config."""
+        """Load the inference manifest. Runs of older versions have none, so it is derived from the config."""
         return Manifest.load(self.manifest_file) if self.manifest_file.exists() else Manifest.of(self.settings())
 
     def vocabularies(self, shared: bool | None = None) -> tuple[Subwords, Subwords]:
-        """Source and target; `shared` says whether one serves both, if it is known."""
+        """Load the source and target vocabularies. `shared` says whether both are the same, if known."""
         from stacl.text.subwords import Subwords
 
         source, other = Subwords.load(self.vocabulary / "source.model"), self.vocabulary / "target.model"
@@ -81,15 +81,15 @@ class RunFolder:
         if shared is None:
             shared = not self.is_model or self.manifest().shared_vocabulary
         if not shared:
-            raise UserError(f"no vocabulary {other}, though text.shared is false: the target has pieces of its own")
+            raise UserError(f"the vocabulary {other} does not exist, but text.shared is false")
         return source, source
 
     def engine(self, name: str, manifest: Manifest, source: Subwords, target: Subwords) -> tuple[Engine[Any], str]:
-        """What runs the model, and the checksum of its weights.
+        """Return the engine that runs the model, and the checksum of its weights.
 
-        `torch` takes the trained weights, `onnx` the exported ones, `auto` what the folder has, trained first.
+        `torch` uses the trained weights, `onnx` the exported ones, `auto` trained weights if there are any.
         """
-        name = {"fast": "onnx"}.get(name, name)  # its former name
+        name = {"fast": "onnx"}.get(name, name)  # the old name
         if name not in _ENGINES:
             raise UserError(f"no engine is called {name!r}{suggest(name, _ENGINES)}")
         if name == "onnx" or (name == "auto" and self.exported.is_dir() and not self.weights.exists()):
@@ -106,58 +106,60 @@ class RunFolder:
         return TorchEngine(model), str(facts["checksum"])
 
     def claim(self, settings: Config, resume: bool) -> None:
-        """Make the folder that of a new run, or of one that goes on. A new run never overwrites an old one."""
+        """Prepare the folder for a new run, or check that it can resume. A new run never overwrites an old one."""
         if self.path.exists() and not self.path.is_dir():
-            raise UserError(f"{self} is a file, not a folder for a run; --out RUN names another")
+            raise UserError(f"{self} is a file, not a run folder; name another with --out RUN")
         parts = {"data": self.data / "train", "checkpoints": self.checkpoints} | self._models
         begun = {name for name, part in parts.items() if part.exists()}
         if begun and not resume:
-            raise UserError(f"{self} holds a run already; --resume goes on with it, --out RUN begins another")
+            raise UserError(f"{self} already holds a run; continue it with --resume, or start another with --out RUN")
         if begun and not begun & {"data", "checkpoints"}:
             raise UserError(
-                f"{self} holds a model, but no training that could go on; --out RUN --set model.start={self} begins one"
+                f"{self} has a model but no checkpoint; to fine-tune it use --out RUN --set model.start={self}"
             )
         if begun:
-            return  # its vocabulary stays; data that was removed to save space is made again from the corpus
+            return  # the vocabulary stays; data that was removed is encoded again from the corpus
         if self.vocabulary.exists() and not self.config.exists():
-            raise UserError(f"{self} has a vocabulary, but is not a run; --out RUN names another folder")
-        remove(self.vocabulary)  # a failed beginning left it behind
+            raise UserError(f"{self} has a vocabulary but is not a run; name another folder with --out RUN")
+        remove(self.vocabulary)  # left over from a failed start
         self.save_settings(settings)
 
     def changed_fields(self, wanted: Config) -> list[tuple[str, object, object]]:
-        """The fields of `train` that change if it goes on with these settings: name, old value, new value."""
+        """Return the fields of `train` that differ from the run's config: name, old value, new value."""
         return _changes(self.settings(), wanted, "train")
 
     def check_resumable(self, wanted: Config) -> None:
-        """Refuse settings that would make it another run."""
+        """Raise a UserError if the run cannot be resumed with these settings."""
         begun = self.settings()
         for section in ("data", "text", "model"):
             changed = [name for name, _, _ in _changes(begun, wanted, section)]
-            if section == "data":  # the encoded corpus lies in the run folder
+            if section == "data":  # the encoded corpus is in the run folder
                 changed = [name for name in changed if name != "root"]
-            if section == "model" and not self._is_trained:  # it failed at its start, and may begin otherwise
-                changed = [name for name in changed if name == "start"]  # which the vocabulary may come from
+            if section == "model" and not self._is_trained:  # nothing was trained yet, so the model may change
+                changed = [name for name in changed if name == "start"]  # the vocabulary may come from there
             if changed:
-                raise UserError(f"{self} was begun with another {section}.{changed[0]}; --out RUN begins a new run")
+                raise UserError(
+                    f"{self} was started with a different {section}.{changed[0]}; use --out RUN for a new run"
+                )
         if begun.policy != wanted.policy:
-            raise UserError(f"{self} was begun under {begun.policy}, not {wanted.policy}; --out RUN begins a new run")
+            raise UserError(f"{self} was started with {begun.policy}, not {wanted.policy}; use --out RUN for a new run")
         self._check_schedule(policy(wanted.policy))
         for name, _, _ in _changes(begun, wanted, "train"):
             if name in _FIXED:
-                raise UserError(f"{self} was begun with another train.{name}; --out RUN begins a new run")
+                raise UserError(f"{self} was started with a different train.{name}; use --out RUN for a new run")
 
     def save_schedule(self, chosen: Policy) -> None:
-        """The outline of the policy: its file may be edited, and the run then must not go on."""
+        """Save the fingerprint of the policy. If the file of the policy is edited, the run cannot be resumed."""
         write_text_atomically(self.schedule, json.dumps(chosen.fingerprint()) + "\n")
 
     def _check_schedule(self, now: Policy) -> None:
         before = None
-        with contextlib.suppress(OSError, ValueError):  # an old run has none, and a damaged one says nothing
+        with contextlib.suppress(OSError, ValueError):  # old runs have no such file, and a damaged one is ignored
             before = json.loads(self.schedule.read_text(encoding="utf-8"))
-        if before not in (None, now.fingerprint(), now.schedule(100, 100)):  # which is all that older runs have kept
+        if before not in (None, now.fingerprint(), now.schedule(100, 100)):  # the last is the format of older runs
             raise UserError(
-                f"{now} is not what it was when {self} was begun: its file was edited, or is another;"
-                " restore it, or --out RUN begins a new run"
+                f"{now} has changed since {self} was started: its file was edited or replaced;"
+                " restore it, or use --out RUN for a new run"
             )
 
     @property
@@ -170,7 +172,7 @@ class RunFolder:
 
 
 def _changes(begun: Config, wanted: Config, section: str) -> list[tuple[str, object, object]]:
-    """The fields of a section that differ: name, old value, new value."""
+    """Return the fields of a section that differ: name, old value, new value."""
     old, new = getattr(begun, section), getattr(wanted, section)
     values = (
         (name, getattr(old, name), getattr(new, name)) for name in (field.name for field in dataclasses.fields(old))
@@ -179,7 +181,7 @@ def _changes(begun: Config, wanted: Config, section: str) -> list[tuple[str, obj
 
 
 def build_model(settings: ModelSettings, source: Subwords, target: Subwords, shared: bool) -> Model:
-    """A model of these settings, with random weights."""
+    """Create a model with these settings and random weights."""
     from stacl.models.base import Model
 
     kind = plugins.find("models", settings.kind, Model)  # type: ignore[type-abstract]

@@ -1,7 +1,7 @@
-"""The inference manifest: what must be known of a model to translate with it.
+"""The inference manifest `manifest.json`: what inference needs to know about a model.
 
-Languages, policy, architecture and tokenizer, and nothing of how it was trained: a model keeps loading when a field of
-the training config is renamed. Every run folder and every exported model carries one, `manifest.json`.
+It holds languages, policy, architecture and tokenizer. It holds nothing about training, so a model still loads after a
+field of the training config is renamed. Every run folder and every exported model has one.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ Size = Annotated[int, msgspec.Meta(ge=0, le=1_000_000)]
 
 
 class Architecture(msgspec.Struct, frozen=True):
-    """The sizes that a model is built from."""
+    """The kind and the sizes of a model."""
 
     kind: str
     encoder: str
@@ -35,7 +35,7 @@ class Architecture(msgspec.Struct, frozen=True):
 
 
 class Manifest(msgspec.Struct, frozen=True):
-    """What inference needs. `policy` is the one that the model was trained under."""
+    """What inference needs. `policy` is the policy that the model was trained with."""
 
     format: int
     source: str
@@ -46,7 +46,7 @@ class Manifest(msgspec.Struct, frozen=True):
 
     @classmethod
     def of(cls, settings: Config) -> Manifest:
-        """The manifest of a model that is trained with these settings."""
+        """Return the manifest of a model that is trained with these settings."""
         model = settings.model.resolved()
         sizes = {name: getattr(model, name) for name in Architecture.__struct_fields__}
         return cls(
@@ -63,7 +63,7 @@ class Manifest(msgspec.Struct, frozen=True):
         try:
             found = msgspec.json.decode(path.read_bytes(), type=cls)
         except (OSError, msgspec.MsgspecError) as error:
-            raise UserError(f"{path} is damaged, or is not a manifest of stacl: {error}") from None
+            raise UserError(f"{path} is damaged or not a stacl manifest: {error}") from None
         if found.format != FORMAT:
             raise UserError(f"{path} was written by another version of stacl (format {found.format}, not {FORMAT})")
         return found

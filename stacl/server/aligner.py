@@ -1,4 +1,4 @@
-"""Word alignments, computed with low priority: they take far longer than words, and words never wait for them."""
+"""Word alignments, computed with low priority: they take far longer than words, and must not delay them."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 _AHEAD = 32  # queued sentences of a session; further ones are sent without an alignment
 _LONGEST = 100  # words: the work grows with the square of a sentence's length
-_CELLS = 20_000  # source pieces times target words, which the memory grows with; one word may have a thousand pieces
+_CELLS = 20_000  # source pieces times target words: memory grows with it, and one word may have a thousand pieces
 
 
 class Finished(NamedTuple):
@@ -31,64 +31,64 @@ class Finished(NamedTuple):
 class Aligner:
     """Aligns the completed sentences of one session: a job of the low-priority scheduler.
 
-    `tell` receives the event of a sentence. `go_on` wakes the caller of `words_told` after each sentence.
+    `publish` receives the event of a sentence. `wake_worker` is called after each sentence.
     """
 
     def __init__(
         self,
         translator: Translator,
         scheduler: Scheduler,
-        tell: Callable[[Event], None],
-        go_on: Callable[[], None],
+        publish: Callable[[Event], None],
+        wake_worker: Callable[[], None],
     ) -> None:
         self._translator, self._scheduler = translator, scheduler
-        self._tell, self._go_on = tell, go_on
-        self._coming: deque[Finished] = deque()  # sentences whose words were not delivered yet
+        self._publish, self._wake_worker = publish, wake_worker
+        self._undelivered: deque[Finished] = deque()  # sentences whose words were not delivered yet
         self._queue: deque[Finished] = deque()
         self._steps: Iterator[None] = iter(())  # of the first sentence in the queue
         self._changing = threading.Lock()  # guards the queues: each sentence is sent once
         self._hurried = False
-        self.taken = 0  # the number of sentences added so far
+        self.added = 0  # sentences so far
 
     def add(self, finished: Finished) -> None:
-        self.taken += 1
-        self._coming.append(finished)
+        self.added += 1
+        self._undelivered.append(finished)
 
-    def words_told(self) -> None:
-        """The words of all sentences so far were delivered: their alignments may follow."""
+    def words_delivered(self) -> None:
+        """Called when the words of all sentences so far were delivered. Their alignments may follow."""
         with self._changing:
-            self._queue.extend(self._coming)  # before `clear`: `pending` must never miss them
-            self._coming.clear()
+            self._queue.extend(self._undelivered)  # before `clear`: `pending` must never miss them
+            self._undelivered.clear()
             queued = bool(self._queue)
             while self._hurried and self._queue:
-                self._tell(without_alignment(self._queue[0]))
+                self._publish(without_alignment(self._queue[0]))
                 self._queue.popleft()
         if queued and self._hurried:
-            self._go_on()
+            self._wake_worker()
         elif queued:
             self._scheduler.wake(self)
 
     def hurry(self) -> None:
         """Send all sentences without alignments from now on, queued ones at once."""
         self._hurried = True
-        self._go_on()
+        self._wake_worker()
 
     @property
     def pending(self) -> bool:
-        return bool(self._coming or self._queue)
+        return bool(self._undelivered or self._queue)
 
     @property
     def busy(self) -> bool:
         """Whether the queue is full: the next sentence should be sent without an alignment."""
-        return self._hurried or len(self._coming) + len(self._queue) >= _AHEAD
+        return self._hurried or len(self._undelivered) + len(self._queue) >= _AHEAD
 
     def cancel(self) -> None:
         with self._changing:
-            self._coming.clear()
+            self._undelivered.clear()
             self._queue.clear()
 
     def turn(self, until: float) -> bool:
-        if not self._queue:  # all were sent, or cancelled
+        if not self._queue:  # all were sent or cancelled
             self._steps = iter(())
             return False
         for _ in self._steps:
@@ -104,10 +104,10 @@ class Aligner:
         with self._changing:
             if not self._queue or self._queue[0] is not finished:  # sent without an alignment, or cancelled meanwhile
                 return
-            # Sent before it leaves the queue: an empty queue means that all were sent.
-            self._tell(event)
+            # Publish first, then remove: an empty queue means that all were sent.
+            self._publish(event)
             self._queue.popleft()
-        self._go_on()
+        self._wake_worker()
 
     def _alignment(self, trace: Trace) -> Generator[None, None, tuple[int | None, ...]]:
         from stacl.live.align import alignment

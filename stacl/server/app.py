@@ -68,7 +68,7 @@ async def _lifespan(app: Starlette) -> AsyncIterator[None]:
 
 
 def _warm(translator: Translator) -> None:
-    """Translate once before the first client connects: the first word loads dictionaries and allocates memory."""
+    """Translate once before the first client connects. The first word loads dictionaries and allocates memory."""
     tracks = Tracks(translator, [translator.live_policy], segment=True, longest=100)
     for command in (Text("1 2 3 "), Close()):
         for _ in tracks.run(command, 0.0):

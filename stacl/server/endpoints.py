@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 _WIDEST_BEAM = 8
 _FARTHEST_AHEAD = 8  # pieces
-_POLICY = "full"  # the default: the whole text is there
+_POLICY = "full"  # the default: the whole text has arrived
 
 
 class TranslateRequest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -37,9 +37,9 @@ class TranslateRequest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     segment: bool | None = None
 
     def decoding(self, request_bytes: int) -> Decoding:
-        """The beam and look-ahead. A wider search takes longer, so its text must be shorter by the same factor.
+        """The beam and look-ahead. A wider search takes longer, so the limit on the text shrinks by the same factor.
 
-        The default beam is 5, or as wide as the length of the text allows.
+        The default beam is 5, or the widest that the length of the text allows.
         """
         size, ahead = len(self.text.encode("utf-8", "surrogatepass")), self.ahead or 0
         beam = self.beam or max(2 if ahead else 1, min(BEST.beam, request_bytes // (max(size, 1) * (1 + ahead))))
@@ -118,12 +118,12 @@ class Endpoints:
             translator, policy, wanted.text, decoding=decoding, segment=segment, longest=limits.sentence_words
         )
         hub.texts.wake(job)
-        found = await _unless_gone(request, job, hub.over, limits.request_seconds)
+        found = await _await_result(request, job, hub.over, limits.request_seconds)
         return JSONResponse({"model": name, "policy": str(policy), "beam": decoding.beam} | found)
 
 
 async def _body(request: Request, most: int, seconds: float) -> bytes:
-    """The body of a request, within a time limit: a client may send it a byte at a time."""
+    """The body of a request. Its total time is limited, because a client may send it a byte at a time."""
     parts, size = [], 0
     try:
         async with asyncio.timeout(seconds):
@@ -137,8 +137,8 @@ async def _body(request: Request, most: int, seconds: float) -> bytes:
     return b"".join(parts)
 
 
-async def _unless_gone(request: Request, job: Translation, over: asyncio.Event, seconds: float) -> dict[str, Any]:
-    """The translation. The work is cancelled when the client disconnects, the time is over or the server ends."""
+async def _await_result(request: Request, job: Translation, over: asyncio.Event, seconds: float) -> dict[str, Any]:
+    """The translation. Cancels the work when the client disconnects, the time is up or the server stops."""
 
     async def gone() -> None:
         while not await request.is_disconnected():
@@ -152,7 +152,7 @@ async def _unless_gone(request: Request, job: Translation, over: asyncio.Event, 
         if not done:
             raise Refusal("too-long", f"the text was not translated within {seconds:g} seconds; send it in parts")
         if over.is_set():
-            raise Refusal("shutdown", "the server is shutting down; the text was not translated to its end")
+            raise Refusal("shutdown", "the server is shutting down; the text was not translated completely")
         raise ClientDisconnect
     finally:
         job.cancel()
@@ -161,7 +161,7 @@ async def _unless_gone(request: Request, job: Translation, over: asyncio.Event, 
 
 
 def _decoded(body: bytes) -> TranslateRequest:
-    """The request. Python's JSON parser accepts half of a surrogate pair, which msgspec's refuses."""
+    """The request. Parsed by `json`, because msgspec's parser rejects half of a surrogate pair."""
     try:
         found = json.loads(body)
     except (ValueError, RecursionError):

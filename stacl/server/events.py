@@ -1,4 +1,4 @@
-"""The numbered messages of a session; the latest are kept for a client that resumes."""
+"""The numbered messages of a session. The latest are kept for a client that resumes."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class Event(NamedTuple):
 
     kind: str
     body: str  # the other members of the JSON object, each after a comma
-    arrived: float | None = None  # of a word: when the message that allowed it arrived
+    arrived: float | None = None  # for a word: when the message that allowed it arrived
 
     @classmethod
     def of(cls, kind: str, members: dict[str, Any], arrived: float | None = None) -> Event:
@@ -57,7 +57,7 @@ class EventLog:
         self._size = 0
         self.last = 0  # the number of the newest event
         self.sent = 0  # the number of the last event sent
-        self.farthest = 0  # the highest number ever sent: events up to it are repetitions after a rewind
+        self.farthest = 0  # the highest number ever sent; up to it, events are sent again after a rewind
 
     def extend(self, events: Iterable[Event]) -> None:
         for event in events:
@@ -83,7 +83,7 @@ class EventLog:
         return number, self._kept[number - self.first]
 
     def rewind(self, received: int) -> None:
-        """The client has received this many events: send the later ones again."""
+        """Send the events after number `received` again."""
         if received > self.sent:
             raise Refusal("bad-message", f"received is {received}, but only {self.sent} messages were sent")
         if received < self.first - 1:

@@ -34,11 +34,11 @@ class Hub:
         self.connections: set[Connection] = set()
         self.requests = 0  # to /translate, in progress
         self.stopping = False
-        self._trim_due = False  # sessions have ended since memory was last returned
+        self._trim_due = False  # sessions have ended since the last trim
         self._trimmed = -_TRIM_INTERVAL
         self.over = asyncio.Event()  # set when requests in progress must end too
         self.workers = Scheduler(settings.workers, "words")
-        # Whole texts and alignments take long, so they run beside live sessions; alignments have the lowest priority.
+        # Whole texts and alignments take long, so they have threads of their own. Alignments have the lowest priority.
         self.texts = Scheduler(1, "texts")
         self.alignments = Scheduler(1, "alignments", behind=(self.workers, self.texts))
         self.metrics = Metrics(
@@ -102,47 +102,47 @@ class Hub:
         if self.stopping:
             raise Refusal("shutdown", "the server is shutting down; try again later", fatal=True)
 
-    def left(self, session: LiveSession) -> None:
-        """The connection of a session was lost."""
+    def disconnected(self, session: LiveSession) -> None:
+        """Called when the connection of a session was lost."""
         session.listener = None
-        session.alone_since = time.monotonic()
+        session.disconnected_since = time.monotonic()
 
     def _make_room(self) -> None:
         """When all sessions are taken, evict a disconnected one: finished ones first, then the longest disconnected."""
         if len(self.sessions) < self.limits.sessions:
             return
-        away = [session for session in self.sessions.values() if session.listener is None]
-        if not away:
+        disconnected = [session for session in self.sessions.values() if session.listener is None]
+        if not disconnected:
             raise Refusal("full", f"all {self.limits.sessions} sessions are taken; try again later", fatal=True)
-        self._forget(min(away, key=lambda session: (not session.finished, session.alone_since)))
+        self._remove(min(disconnected, key=lambda session: (not session.finished, session.disconnected_since)))
 
-    def _forget(self, session: LiveSession) -> None:
+    def _remove(self, session: LiveSession) -> None:
         del self.sessions[session.key]
         session.release()
         self._trim_due = True
 
     async def watch(self) -> None:
-        """End sessions that were idle or disconnected for too long, as long as the server runs."""
+        """End sessions that were idle or disconnected for too long. Runs until the server stops."""
         while True:
             await asyncio.sleep(_CHECK_INTERVAL)
             await self._trim(time.monotonic())  # before sessions are dropped: worker threads still hold those
-            self._look(time.monotonic())
+            self._check_all(time.monotonic())
 
     async def _trim(self, now: float) -> None:
-        """Return the memory of ended sessions to the system. It takes milliseconds, so it is not done often."""
+        """Return the memory of ended sessions to the system. This takes milliseconds, so it is done rarely."""
         if self._trim_due and now - self._trimmed >= _TRIM_INTERVAL:
             self._trim_due, self._trimmed = False, now
             await asyncio.to_thread(memory.trim)
 
-    def _look(self, now: float) -> None:
+    def _check_all(self, now: float) -> None:
         for session in list(self.sessions.values()):
-            alone = session.listener is None
-            if session.broken or (alone and now - session.alone_since > self.limits.resume_seconds):
-                self._forget(session)
-            elif not alone and now - session.touched > self.limits.idle_seconds and session.wind_up():
+            connected = session.listener is not None
+            if session.broken or (not connected and now - session.disconnected_since > self.limits.resume_seconds):
+                self._remove(session)
+            elif connected and now - session.last_active > self.limits.idle_seconds and session.wind_up():
                 self._end_idle(session)
             else:
-                session.look(now)
+                session.check(now)
         for connection in list(self.connections):
             connection.check(now)
 
@@ -150,7 +150,7 @@ class Hub:
         assert session.listener is not None
         reason = f"nothing was received for {self.limits.idle_seconds:g} seconds"
         session.listener.refuse(Refusal("idle", f"{reason}, so the session has ended", fatal=True))
-        self._forget(session)
+        self._remove(session)
 
     async def drain(self) -> None:
         """Accept nothing more, finish the pending output, then close all connections."""
@@ -160,17 +160,17 @@ class Hub:
                 session.hurry()
                 session.wind_up()
         deadline = time.monotonic() + self.limits.drain_seconds
-        while time.monotonic() < deadline and (self.requests or any(not one.at_rest for one in self.connections)):
+        while time.monotonic() < deadline and (self.requests or any(not item.all_sent for item in self.connections)):
             await asyncio.sleep(0.02)
         self.over.set()
         for connection in list(self.connections):
-            due = "all pending output was sent" if connection.at_rest else "not all accepted text was translated"
-            connection.refuse(Refusal("shutdown", f"the server is shutting down; {due}", fatal=True))
+            outcome = "all pending output was sent" if connection.all_sent else "not all accepted text was translated"
+            connection.refuse(Refusal("shutdown", f"the server is shutting down; {outcome}", fatal=True))
         while (self.connections or self.requests) and time.monotonic() < deadline + 1:
             await asyncio.sleep(0.02)
 
     def close(self) -> None:
         for session in list(self.sessions.values()):
-            self._forget(session)
+            self._remove(session)
         for scheduler in (self.workers, self.texts, self.alignments):
             scheduler.close()

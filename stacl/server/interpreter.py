@@ -23,7 +23,7 @@ class Order(NamedTuple):
 
     @property
     def size(self) -> int:
-        """What it adds to the length of the queue, which is limited."""
+        """Its share of the queue, whose length is limited."""
         return 1 + (len(self.command.text) if isinstance(self.command, Text) else 0)
 
 
@@ -44,7 +44,7 @@ class Interpreter:
     """A scheduler job. `add` may be called while `turn` runs; `turn` runs on one thread at a time."""
 
     def __init__(self, tracks: Tracks, deliver: Callable[[TurnResult], None]) -> None:
-        self.blocked = False  # True: the client must read before more is computed
+        self.blocked = False  # True: compute nothing until the client has read
         self._deliver = deliver
         self._orders: deque[Order] = deque()
         self._tracks: Tracks | None = tracks
@@ -74,7 +74,7 @@ class Interpreter:
             self._deliver(result)
         tracks = self._tracks
         if tracks is not None:
-            tracks.told()
+            tracks.delivered()
         return more and not self.blocked
 
     def _step(self, result: TurnResult) -> bool:

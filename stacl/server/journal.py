@@ -8,7 +8,7 @@ import traceback
 
 log = logging.getLogger("stacl.server")
 _AGAIN = 60.0  # seconds before the same refusal is logged again
-# uvicorn's line about a refused websocket. Ours gives the reason.
+# uvicorn's line about a refused websocket. `refused` logs the reason instead.
 _NOISE = "ASGI callable returned without completing handshake."
 _last: dict[str, float] = {}  # when each refusal was last logged
 
@@ -24,7 +24,7 @@ def failed(what: str, error: BaseException) -> None:
 
 
 def refused(code: str, message: str) -> None:
-    """Log why a websocket was refused: browsers do not tell the page."""
+    """Log why a websocket was refused, because browsers hide the reason from the page."""
     now = time.monotonic()
     if now - _last.get(code, -_AGAIN) >= _AGAIN:
         _last[code] = now
@@ -32,7 +32,7 @@ def refused(code: str, message: str) -> None:
 
 
 class Formatter(logging.Formatter):
-    """One line per record; of an exception only its type and place."""
+    """One line per record. An exception is reduced to its type and place."""
 
     def format(self, record: logging.LogRecord) -> str:
         error = record.exc_info[1] if record.exc_info else None
@@ -41,7 +41,7 @@ class Formatter(logging.Formatter):
 
 
 def configure() -> None:
-    """Send warnings and errors, ours and uvicorn's, to stderr."""
+    """Send warnings and errors of stacl, uvicorn and asyncio to stderr."""
     handler = logging.StreamHandler()
     handler.setFormatter(Formatter())
     handler.addFilter(lambda record: record.getMessage() != _NOISE)

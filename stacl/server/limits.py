@@ -20,7 +20,7 @@ class Limits:
     sessions: int = _limit(500, "sessions, including disconnected ones that can be resumed")
     connections: int = _limit(1000, "open connections of any kind; further ones are closed at once")
     tracks: int = _limit(8, "policies side by side in one session; the page uses 6")
-    idle_seconds: float = _limit(300.0, "a session that receives nothing for this time is ended")
+    idle_seconds: float = _limit(300.0, "a session that receives nothing for this time ends")
     resume_seconds: float = _limit(60.0, "how long a disconnected session can be resumed")
     start_seconds: float = _limit(10.0, "a connection without a request after this time is closed")
     stall_seconds: float = _limit(30.0, "a client that does not read for this time is disconnected; it may resume")
@@ -29,17 +29,17 @@ class Limits:
     message_bytes: int = _limit(65_536, "longest message")
     messages_per_second: float = _limit(100.0, "messages per second of one connection, on average")
     message_burst: int = _limit(200, "messages of one connection in a burst")
-    queued_characters: int = _limit(65_536, "text received and not yet translated; beyond it no more is read")
+    queued_characters: int = _limit(65_536, "text received and not yet translated; above it the server stops reading")
     sentence_words: int = _limit(400, "maximum length of a sentence; a longer one is cut")
-    unsent_events: int = _limit(1000, "messages waiting for a slow client; beyond it no more is computed")
+    unsent_events: int = _limit(1000, "messages waiting for a slow client; above it the server stops translating")
     kept_events: int = _limit(5000, "latest messages kept for a client that resumes")
     kept_bytes: int = _limit(524_288, "total size of the kept messages")
     request_bytes: int = _limit(102_400, "longest body of a request to /translate")
     requests: int = _limit(16, "requests to /translate at the same time")
     request_seconds: float = _limit(600.0, "a request to /translate that takes longer is cancelled")
 
-    def told(self) -> dict[str, float]:
-        """The limits that clients are told."""
+    def for_clients(self) -> dict[str, float]:
+        """The limits that `started` and `resumed` contain."""
         names = "message_bytes messages_per_second message_burst tracks sentence_words idle_seconds resume_seconds"
         return {name: getattr(self, name) for name in names.split()}
 

@@ -1,4 +1,4 @@
-"""`/live`: one websocket. One task receives, one sends, and a session is between them."""
+"""`/live`: one websocket. One task receives, one sends; a session connects them."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from stacl.server import journal
 from stacl.server.protocol import (
-    GREETINGS,
+    FIRST_TYPES,
     InvalidMessage,
     Message,
     Refusal,
@@ -38,14 +38,14 @@ class RateLimit:
         self._left, self._since = self._most, time.perf_counter()
 
     def take(self, now: float, paused: float) -> bool:
-        """Whether one more message is allowed. Seconds in which the server itself did not read are not counted."""
+        """Whether one more message is allowed. `paused` is the seconds in which the server did not read."""
         self._left = min(self._most, self._left + (now - self._since) * self._rate) + paused * self._rate - 1
         self._since = now
         return self._left >= 0
 
 
 class Live:
-    """The endpoint, in plain ASGI: every layer between the socket and a session adds delay to every word."""
+    """The endpoint, in plain ASGI, because every layer between socket and session delays every word."""
 
     def __init__(self, hub: Hub) -> None:
         self._hub = hub
@@ -63,7 +63,7 @@ class Connection:
         self._hub, self._from_client, self._to_client = hub, receive, send
         self._session: LiveSession | None = None
         self._rate_limit = RateLimit(hub.limits)
-        self._replies: deque[str] = deque()  # messages without a number; they are not kept for a resume
+        self._replies: deque[str] = deque()  # messages without a number, which are not kept for a resume
         self._closing_error: Refusal | None = None
         self._accepted: int | None = None  # `accepted` of the session when it was closed
         self._to_send, self._room = asyncio.Event(), asyncio.Event()
@@ -87,11 +87,11 @@ class Connection:
                 self._note(outcome)
             self._hub.connections.discard(self)
             if self._session and self._session.listener is self:
-                self._hub.left(self._session)
+                self._hub.disconnected(self._session)
 
     # Called by the hub and the session
 
-    def news(self) -> None:
+    def notify(self) -> None:
         self._to_send.set()
         self._room.set()
 
@@ -101,7 +101,7 @@ class Connection:
             self._replies.append(refusal.text())
         elif self._closing_error is None:
             self._closing_error, self._accepted = refusal, self._session.accepted if self._session else None
-        self.news()
+        self.notify()
 
     def replaced(self) -> None:
         """Another connection has resumed the session."""
@@ -109,7 +109,7 @@ class Connection:
         self._session = None
 
     def check(self, now: float) -> None:
-        """Called periodically: closes connections that do not start a session or do not read."""
+        """Close a connection that does not start a session or does not read. Called periodically."""
         limits = self._hub.limits
         if self._session is None and self._closing_error is None and now - self._began > limits.start_seconds:
             self.refuse(
@@ -123,9 +123,9 @@ class Connection:
             self._sending.cancel()
 
     @property
-    def at_rest(self) -> bool:
+    def all_sent(self) -> bool:
         """Whether nothing remains to be sent to this client."""
-        return not self._replies and (self._session is None or self._session.at_rest)
+        return not self._replies and (self._session is None or self._session.all_sent)
 
     # Receiving
 
@@ -139,7 +139,7 @@ class Connection:
             if gone or self._closing_error:
                 return
             if self._session and self._hub.stopping:
-                continue  # not taken, so its number stays free and the client can send it again later
+                continue  # not accepted: the client can send the same number again later
             try:
                 self._take(message.get("text"), paused)
             except Refusal as refusal:
@@ -148,7 +148,7 @@ class Connection:
                     return
 
     async def _wait_for_room(self) -> float:
-        """Wait until there is room for another message; return the seconds that this took."""
+        """Wait until there is room for another message. Return the seconds this took."""
         began = time.perf_counter()
         while not self._has_room():
             self._room.clear()
@@ -176,28 +176,28 @@ class Connection:
             )
         message = decode(text)
         if self._session is None:
-            self._greet(message)
+            self._open_session(message)
         else:
-            self._follow(self._session, message, now)
+            self._accept(self._session, message, now)
 
-    def _greet(self, message: Message | InvalidMessage) -> None:
+    def _open_session(self, message: Message | InvalidMessage) -> None:
         match message:
             case StartMessage():
                 session = self._hub.open(message)
-                reply = {"type": "started"} | session.facts()
+                reply = {"type": "started"} | session.description()
             case ResumeMessage():
                 session = self._hub.resume(message)
-                reply = {"type": "resumed"} | session.facts() | {"accepted": session.accepted}
-            case InvalidMessage(kind=kind, refusal=refusal) if kind is None or kind in GREETINGS:
+                reply = {"type": "resumed"} | session.description() | {"accepted": session.accepted}
+            case InvalidMessage(kind=kind, refusal=refusal) if kind is None or kind in FIRST_TYPES:
                 raise refusal
             case _:
                 raise Refusal("not-started", "the first message of a connection must be `start` or `resume`")
         session.listener, self._session = self, session
         self._replies.append(json.dumps(reply))
-        self.news()
+        self.notify()
 
-    def _follow(self, session: LiveSession, message: Message | InvalidMessage, now: float) -> None:
-        """Take each numbered message once. A refused message has no effect, but its number is used up."""
+    def _accept(self, session: LiveSession, message: Message | InvalidMessage, now: float) -> None:
+        """Accept each numbered message once. A refused message has no effect, but uses up its number."""
         if isinstance(message, StartMessage | ResumeMessage):
             raise Refusal("bad-message", "this connection has a session already; open another connection")
         number = message.seq
@@ -242,7 +242,7 @@ class Connection:
         now = time.perf_counter()
         if event.arrived is not None and number > before:
             self._hub.metrics.word_sent(now - event.arrived)
-        # Counted as sent before it is: another connection may resume the session while this one waits in `send`.
+        # Counted first, sent afterwards: another connection may resume the session while this one waits in `send`.
         session.sent(number)
         return event.text(number, now)
 

@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 
 def trim() -> None:
-    """Return freed memory to the system. The C library would keep it: hundreds of megabytes after a busy hour."""
+    """Return freed memory to the system. glibc keeps it otherwise: hundreds of megabytes after a busy hour."""
     malloc_trim = _malloc_trim()
     if malloc_trim is not None:
         malloc_trim(0)
@@ -16,7 +16,7 @@ def trim() -> None:
 
 @functools.cache
 def _malloc_trim() -> Callable[[int], int] | None:
-    """malloc_trim of glibc. Other C libraries (musl, macOS, Windows) have no such function, and keep less."""
+    """malloc_trim of glibc. Other C libraries (musl, macOS, Windows) have no such function and keep less."""
     try:
         found = ctypes.CDLL(None).malloc_trim
     except (OSError, AttributeError, TypeError):

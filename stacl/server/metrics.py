@@ -20,7 +20,7 @@ _COUNTERS = {
     "requests": ("requests to /translate", ()),
 }
 _GAUGES = {
-    "sessions_open": "sessions, including those that wait for their client to resume",
+    "sessions_open": "sessions, including disconnected ones that can be resumed",
     "connections_open": "open websockets",
     "queue_length": "sessions waiting for a worker thread",
 }
@@ -51,7 +51,7 @@ class Metrics:
         (counter.labels(**labels) if labels else counter).inc(amount)
 
     def word_sent(self, delay: float) -> None:
-        """A word was sent so many seconds after the arrival of the message that allowed it."""
+        """Record the seconds from the arrival of the message that allowed a word until the word was sent."""
         self._delays.observe(delay)
 
     def text(self) -> str:
@@ -60,7 +60,7 @@ class Metrics:
 
 
 class _WithoutCreated(Collector):
-    """Leaves out the `_created` series, which the library can otherwise only switch off for the whole process."""
+    """Omits the `_created` series. The library can only disable them for the whole process."""
 
     def __init__(self, registry: CollectorRegistry) -> None:
         self._registry = registry

@@ -71,10 +71,10 @@ class Translation:
             self._lines.append(self._language.join(words))
 
     def _keep(self, trace: Trace) -> None:
-        # The text arrived at once, so times of reading and writing mean nothing.
-        told = segment_members(replace(trace, read_times=(), write_times=(), compute_seconds=0.0))
-        del told["read_times"], told["write_times"]
-        self._segments.append(told)
+        # The whole text arrived at once, so read and write times have no meaning.
+        members = segment_members(replace(trace, read_times=(), write_times=(), compute_seconds=0.0))
+        del members["read_times"], members["write_times"]
+        self._segments.append(members)
 
     def _settle(self, outcome: dict[str, Any] | Exception) -> None:
         if self.result.done():

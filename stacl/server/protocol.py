@@ -1,4 +1,4 @@
-"""The messages that a client sends over `/live` (docs/api.md), validated, and the errors that it gets."""
+"""Validation of the messages that a client sends over `/live` (docs/api.md), and the errors it receives."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _CLOSE_CODES = {"too-large": 1009, "shutdown": 1001, "full": 1013, "internal": 1
 
 
 class Refusal(Exception):  # noqa: N818 (more often sent to a client than raised)
-    """An error that the client is told. A fatal one closes the connection."""
+    """An error that is sent to the client. A fatal one closes the connection."""
 
     def __init__(self, code: str, message: str, fatal: bool = False) -> None:
         super().__init__(code)
@@ -36,7 +36,7 @@ class Refusal(Exception):  # noqa: N818 (more often sent to a client than raised
         return Refusal(self.code, self.message, fatal=True)
 
     def text(self, accepted: int | None = None) -> str:
-        """As JSON. `accepted` is the number of the last client message that the session took."""
+        """As JSON. `accepted` is the number of the last client message that the session accepted."""
         content = {"type": "error", "code": self.code, "message": self.message, "fatal": self.fatal}
         return json.dumps(content if accepted is None else content | {"accepted": accepted})
 
@@ -75,16 +75,16 @@ class CloseMessage(msgspec.Struct, frozen=True, tag="close", forbid_unknown_fiel
 class InvalidMessage(NamedTuple):
     """A JSON object that is not a valid message. Its `seq` counts if it is the expected one."""
 
-    kind: str | None  # its type, where only the values of its fields are wrong
+    kind: str | None  # its type, if only the values of its fields are wrong
     seq: object
     refusal: Refusal
 
 
-Greeting = StartMessage | ResumeMessage  # the first message of a connection
-Message = Greeting | TextMessage | PolicyMessage | EndMessage | CloseMessage
+FirstMessage = StartMessage | ResumeMessage  # the first message of a connection
+Message = FirstMessage | TextMessage | PolicyMessage | EndMessage | CloseMessage
 _STRUCTS = (StartMessage, ResumeMessage, TextMessage, PolicyMessage, EndMessage, CloseMessage)
 _FIELDS = {struct.__struct_config__.tag: struct.__struct_fields__ for struct in _STRUCTS}
-GREETINGS = ("start", "resume")
+FIRST_TYPES = ("start", "resume")
 _DECODER: msgspec.json.Decoder[Message] = msgspec.json.Decoder(Message)
 
 
@@ -95,7 +95,7 @@ class Text:
 
 @dataclass(frozen=True)
 class PolicyChange:
-    """A track continues under another policy."""
+    """A track continues with another policy."""
 
     track: int
     policy: Policy
@@ -115,7 +115,7 @@ Command = Text | PolicyChange | End | Close  # what a session computes
 
 
 def decode(text: str) -> Message | InvalidMessage:
-    """The message in a text frame. Text that is not a JSON object is refused at once."""
+    """The message in a text frame. Raises Refusal if the text is not a JSON object."""
     try:
         return _DECODER.decode(text)
     except (msgspec.DecodeError, RecursionError, UnicodeError):
@@ -123,9 +123,9 @@ def decode(text: str) -> Message | InvalidMessage:
 
 
 def _decode_leniently(text: str) -> Message | InvalidMessage:
-    """A message that msgspec refuses. It is still valid if it only holds half of a surrogate pair.
+    """A message that msgspec refuses. It is still valid if its only fault is half of a surrogate pair.
 
-    JavaScript clients cut text anywhere, also inside a character. Python's JSON parser accepts the halves.
+    JavaScript clients may cut text inside a character. Python's JSON parser accepts the halves.
     """
     try:
         found = json.loads(text)
@@ -158,7 +158,7 @@ def _unknown_name(found: dict[str, Any]) -> Refusal | None:
 
 
 def explain(what: str, error: msgspec.ValidationError) -> str:
-    """The message of a validation error: which field, what was expected, what came.
+    """The text of a validation error: which field, what was expected, what was received.
 
     >>> class Point(msgspec.Struct):
     ...     x: int
@@ -174,7 +174,7 @@ def explain(what: str, error: msgspec.ValidationError) -> str:
 
 
 def command(message: Message) -> Command:
-    """What a message of a running session asks for."""
+    """The command in a message of a running session."""
     match message:
         case TextMessage(text=text):
             return Text(text)
@@ -187,7 +187,7 @@ def command(message: Message) -> Command:
 
 
 def safe_policy(spec: str) -> Policy:
-    """A policy that a client may name: one of the built-in ones. A policy from a file would run code."""
+    """The policy that a client names. Only built-in ones are allowed: a policy from a file would run code."""
     name = spec.strip().partition(":")[0]
     try:
         if len(spec) > _LONGEST_POLICY:

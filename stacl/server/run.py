@@ -1,7 +1,7 @@
 """The server process: sockets, uvicorn, signals, an orderly shutdown.
 
-`HttpProtocol` and `WebsocketProtocol` override methods of uvicorn's protocol classes, which are not a public interface:
-pyproject.toml therefore pins uvicorn to one version.
+`HttpProtocol` and `WebsocketProtocol` override methods of uvicorn's protocol classes. These are not a public interface,
+so pyproject.toml pins uvicorn to one version.
 """
 
 from __future__ import annotations
@@ -27,17 +27,16 @@ if TYPE_CHECKING:
     from stacl.server.hub import Hub
     from stacl.server.limits import Limits
 
-_SEND_BUFFER = (
-    65_536  # bytes; what is in flight to a client that stops reading must still be in the log when it resumes
-)
-_PING_SECONDS = 20  # keeps proxies from closing idle connections, and detects clients that are gone
+# Bytes. Whatever is in flight to a client that stops reading must still be in the log when it resumes.
+_SEND_BUFFER = 65_536
+_PING_SECONDS = 20  # keeps proxies from closing idle connections and detects lost clients
 _TCP_TIMEOUT_MS = 60_000
-_UNREAD_BYTES = 1_048_576  # of answers to pings; then the connection is closed
+_UNREAD_BYTES = 1_048_576  # maximum size of unread answers to pings; above it the connection is closed
 _BACKLOG = 2048  # connections waiting for accept
 
 
 def listen(host: str, port: int) -> socket.socket:
-    """A listening socket at this address. Clients that connect before the server runs wait until then."""
+    """A listening socket at this address. Clients may connect at once; they wait until the server runs."""
     try:
         found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
         family, kind, protocol, _, address = found[0]
@@ -48,7 +47,7 @@ def listen(host: str, port: int) -> socket.socket:
         if hasattr(socket, "TCP_USER_TIMEOUT"):
             listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, _TCP_TIMEOUT_MS)
         listener.bind(address)
-        listener.listen(_BACKLOG)  # now, so that a second server at the same address fails at once
+        listener.listen(_BACKLOG)  # here, so that a second server at the same address fails at once
     except OSError as error:
         if error.errno == errno.EADDRINUSE:
             raise UserError(
@@ -61,7 +60,7 @@ def listen(host: str, port: int) -> socket.socket:
 
 
 def allow_files(wanted: int) -> None:
-    """Raise the limit of open files, of which every connection is one."""
+    """Raise the limit on open files. Every connection is an open file."""
     try:
         import resource
     except ImportError:  # Windows has no such limit
@@ -131,7 +130,7 @@ class HttpProtocol(H11Protocol):
 class CoalescingTransport:
     """A transport that joins the writes of one event loop iteration into one system call.
 
-    A pause of reading that ends within the same iteration is skipped. System calls are most of the cost of a short
+    A pause in reading that ends within the same iteration is skipped. System calls are most of the cost of a short
     message.
     """
 
@@ -194,7 +193,7 @@ class WebsocketProtocol(WebSocketsSansIOProtocol):
 
 
 class Server(uvicorn.Server):
-    """Shuts down in order: no new connections, pending output is sent, clients are told, the process exits with 0."""
+    """Shuts down in order: refuse new connections, send pending output, notify clients, exit with 0."""
 
     def __init__(self, app: Starlette) -> None:
         self._hub: Hub = app.state.hub

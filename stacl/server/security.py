@@ -1,4 +1,4 @@
-"""Access control: host name, origin, token; and the security headers of every answer."""
+"""Access control by host name, origin and token, and the security headers of every answer."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def answer(code: str, message: str, headers: Mapping[str, str] | None = None) ->
 
 
 class Guard:
-    """The outermost middleware: checks every request before anything else sees it."""
+    """The outermost middleware. It checks every request first."""
 
     def __init__(self, app: ASGIApp, hub: Hub) -> None:
         self._app, self._hub = app, hub

@@ -1,4 +1,4 @@
-"""A session: the queue of its client's commands and the log of its events. It outlives the connection."""
+"""A session: the queue of commands and the log of events. It outlives the connection."""
 
 from __future__ import annotations
 
@@ -22,18 +22,18 @@ if TYPE_CHECKING:
 class Listener(Protocol):
     """The current connection of a session."""
 
-    def news(self) -> None:
-        """There are events to send, or there is room for more messages."""
+    def notify(self) -> None:
+        """Called when there are events to send or room for more messages."""
 
     def refuse(self, refusal: Refusal) -> None:
-        """Send this error; close the connection after a fatal one."""
+        """Send this error. Close the connection if it is fatal."""
 
     def replaced(self) -> None:
-        """Another connection has resumed the session."""
+        """Called when another connection has resumed the session."""
 
 
 class LiveSession:
-    """Commands in, events out, all in the event loop. An Interpreter computes on the worker threads."""
+    """Takes commands and logs events, in the event loop. Its Interpreter computes on the worker threads."""
 
     def __init__(
         self,
@@ -53,16 +53,16 @@ class LiveSession:
         self.key, self.model, self.translator = key, model, translator
         self.listener: Listener | None = None
         self.log = EventLog(limits)
-        self.accepted = 0  # the number of the last client message that was taken
+        self.accepted = 0  # the number of the last client message that was accepted
         self.queued = 0  # the size of the commands that are not done yet
         self.finished = self.broken = False  # all output was produced; an internal error occurred
-        self.touched = self.alone_since = time.monotonic()  # last activity; when the connection was lost
+        self.last_active = self.disconnected_since = time.monotonic()  # last activity; when the connection was lost
         self._closing = self._wound_up = False
         self._last_word = 0.0  # when the last word was written, or `close` arrived; used only after `close`
         self._aligned = 0  # sentences from the aligner that are in the log
         self._limits, self._metrics, self._workers = limits, metrics, workers
         self._mailbox = mailbox
-        self._aligner = Aligner(translator, alignments, self._tell, self._go_on) if align else None
+        self._aligner = Aligner(translator, alignments, self._publish, self._wake_worker) if align else None
         tracks = Tracks(translator, policies, segment=segment, longest=limits.sentence_words, aligner=self._aligner)
         self.policies = tracks.policies
         self._interpreter = Interpreter(tracks, self._post)
@@ -75,22 +75,22 @@ class LiveSession:
             last = len(self.policies) - 1
             raise Refusal("bad-message", f"there is no track {command.track}; tracks are 0 to {last}")
         self._closing, self._wound_up = isinstance(command, Close), False
-        self.touched = self._last_word = time.monotonic()
+        self.last_active = self._last_word = time.monotonic()
         order = Order(command, arrived)
         self.queued += order.size
         self._interpreter.add(order)
-        self._go_on()
+        self._wake_worker()
 
     def wind_up(self) -> bool:
-        """Whether all output was sent. The first call ends an unfinished sentence."""
+        """End an unfinished sentence on the first call. Return whether all output was sent."""
         if not (self._closing or self._wound_up):
-            touched = self.touched
+            last_active = self.last_active
             self.take(End(), time.perf_counter())
-            self.touched, self._wound_up = touched, True
+            self.last_active, self._wound_up = last_active, True
             return False
-        return self.at_rest
+        return self.all_sent
 
-    def facts(self) -> dict[str, Any]:
+    def description(self) -> dict[str, Any]:
         """The fields of `started` and `resumed`."""
         return {
             "session": self.key,
@@ -98,7 +98,7 @@ class LiveSession:
             "source": self.translator.source_language.code,
             "target": self.translator.target_language.code,
             "policies": self.policies,
-            "limits": self._limits.told(),
+            "limits": self._limits.for_clients(),
         }
 
     @property
@@ -107,9 +107,9 @@ class LiveSession:
         return self.queued >= self._limits.queued_characters or self._interpreter.blocked
 
     @property
-    def at_rest(self) -> bool:
+    def all_sent(self) -> bool:
         """Whether all output was produced and sent."""
-        aligning = self._aligner is not None and self._aligner.taken > self._aligned
+        aligning = self._aligner is not None and self._aligner.added > self._aligned
         return not (self.queued or self.log.unsent or aligning)
 
     def hurry(self) -> None:
@@ -117,33 +117,33 @@ class LiveSession:
         if self._aligner:
             self._aligner.hurry()
 
-    def look(self, now: float) -> None:
-        """Called periodically: after the last word, `closed` waits at most `align_seconds` for alignments."""
+    def check(self, now: float) -> None:
+        """Stop waiting for alignments `align_seconds` after the last word. Called periodically."""
         if self._closing and not self.finished and now - self._last_word > self._limits.align_seconds:
             self.hurry()
 
     def sent(self, number: int) -> None:
-        """An event was sent to the client."""
+        """Called when an event was sent to the client."""
         self.log.sent = number
         if self._interpreter.blocked and self.log.unsent <= self._limits.unsent_events // 2:
             self._interpreter.blocked = False
-            self._go_on()
+            self._wake_worker()
 
     def rewind(self, received: int) -> None:
-        """The client resumes after this event."""
+        """Continue after this event for a client that resumes."""
         self.log.rewind(received)
-        self.touched = time.monotonic()
+        self.last_active = time.monotonic()
 
     def release(self) -> None:
         """Stop computing and free the memory."""
         self._interpreter.cancel()
         if self._aligner:
             self._aligner.cancel()
-        self._go_on()  # frees its memory
+        self._wake_worker()  # its next turn frees the memory
 
     def _deliver(self, result: TurnResult) -> None:
         if not self._wound_up:
-            self.touched = time.monotonic()
+            self.last_active = time.monotonic()
         self.queued -= result.done
         self._aligned += result.aligned
         self.log.extend(result.events)
@@ -161,15 +161,15 @@ class LiveSession:
         if self.listener:
             for refusal in result.refusals:
                 self.listener.refuse(refusal)
-            self.listener.news()
+            self.listener.notify()
 
     # Called on the worker threads
 
     def _post(self, result: TurnResult) -> None:
         self._mailbox.post(lambda: self._deliver(result))
 
-    def _tell(self, event: Event) -> None:
+    def _publish(self, event: Event) -> None:
         self._post(TurnResult([event], aligned=1))
 
-    def _go_on(self) -> None:
+    def _wake_worker(self) -> None:
         self._workers.wake(self._interpreter)

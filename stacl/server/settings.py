@@ -16,7 +16,7 @@ _DEFAULT_PORTS = {"http": 80, "https": 443}
 
 
 def default_workers() -> int:
-    """The number of worker threads: one per core, at most 4, which is what one event loop can keep busy."""
+    """The number of worker threads: one per core, at most 4, because one event loop cannot feed more."""
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     return min(4, cores)
 
@@ -24,9 +24,9 @@ def default_workers() -> int:
 @dataclass(frozen=True)
 class Settings:
     limits: Limits = field(default_factory=Limits)
-    token: str | None = None  # that clients must send; None: none
-    token_is_secret: bool = True  # chosen by the user, so never printed; False: generated for this run
-    origins: tuple[str, ...] = ()  # of other web pages that may use the server, normalised as browsers send them
+    token: str | None = None  # required from clients; None: no token needed
+    token_is_secret: bool = True  # chosen by the user and never printed; False: generated for this run
+    origins: tuple[str, ...] = ()  # other web pages that may use the server, normalised as browsers send them
     hosts: tuple[str, ...] | None = LOOPBACK  # allowed in the Host header; None: any
     workers: int = field(default_factory=default_workers)
 
@@ -52,7 +52,7 @@ def _normalised_origin(origin: str) -> str:
 
 
 def _in_ascii(host: str) -> str:
-    """bücher.example -> xn--bcher-kva.example, by UTS 46 as browsers do; Python's own codec is older."""
+    """bücher.example -> xn--bcher-kva.example by UTS 46, as browsers do. Python's own codec is older."""
     try:
         import idna
     except ImportError:

@@ -1,4 +1,4 @@
-"""One source text and its translations under several policies: a stream of events, in small steps."""
+"""One source text and its translations with several policies, as a stream of events in small steps."""
 
 from __future__ import annotations
 
@@ -55,38 +55,38 @@ class Tracks:
         self._sessions: list[Session] = [translator.stream(policy) for policy in policies]
         self.policies = [str(session.policy) for session in self._sessions]  # as they are now
         self._aligner = aligner
-        self._half = ""  # the first half of a surrogate pair that the client has cut
+        self._half = ""  # the first half of a surrogate pair that the client has split
         self._segment = 0
         self._begin()
 
     def _begin(self) -> None:
         self._index, self._previous = 0, ""
-        self._said = [0] * len(self._sessions)
+        self._written = [0] * len(self._sessions)
 
     def run(self, command: Command, arrived: float) -> Iterator[Step]:
         match command:
             case Text(text):
-                yield from self._hear_text(text, arrived)
+                yield from self._feed_text(text, arrived)
             case End():
-                yield from self._hear_text("\n", arrived)
+                yield from self._feed_text("\n", arrived)
             case PolicyChange(track, policy):
                 yield from self._change(track, policy, arrived)
             case Close():
                 yield from self._close(arrived)
 
-    def told(self) -> None:
-        """The events of all steps so far were delivered: alignments may follow."""
+    def delivered(self) -> None:
+        """Called when the events of all steps so far were delivered. Their alignments may follow."""
         if self._aligner:
-            self._aligner.words_told()
+            self._aligner.words_delivered()
 
-    def _hear_text(self, text: str, arrived: float) -> Iterator[Step]:
+    def _feed_text(self, text: str, arrived: float) -> Iterator[Step]:
         for part in slices(self._whole(text)):
             for item in self._source.feed(part):
-                yield from self._hear(item, arrived)
+                yield from self._feed(item, arrived)
             yield Pause.REST
 
     def _whole(self, text: str) -> str:
-        """Join surrogate pairs that the client has cut: the other half comes with the next text."""
+        """Join surrogate pairs that the client has split between two messages."""
         text, self._half = self._half + text, ""
         if not _SURROGATES.search(text):
             return text
@@ -95,20 +95,20 @@ class Tracks:
         return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
     def _change(self, track: int, policy: Policy, arrived: float) -> Iterator[Step]:
-        said = self._sessions[track].turn_to(policy)
+        words = self._sessions[track].turn_to(policy)
         self.policies[track] = str(policy)
         yield Event.of("policy", {"track": track, "policy": str(policy)})
-        yield from self._say(track, said, arrived)
+        yield from self._words(track, words, arrived)
 
     def _close(self, arrived: float) -> Iterator[Step]:
         half, self._half = self._half, ""
         for item in self._source.feed(half) + self._source.close():
-            yield from self._hear(item, arrived)
+            yield from self._feed(item, arrived)
         while self._aligner and self._aligner.pending:
             yield Pause.WAIT
         yield Event.of("closed", {})
 
-    def _hear(self, item: Item, arrived: float) -> Iterator[Step]:
+    def _feed(self, item: Item, arrived: float) -> Iterator[Step]:
         if item is SENTENCE_END:
             yield from self._end(arrived)
             return
@@ -117,14 +117,14 @@ class Tracks:
         yield Event.of("heard", place | {"text": item, "gap": self._language.gap(self._previous, item)})
         self._previous = item
         for track, session in enumerate(self._sessions):
-            yield from self._say(track, session.take(item, arrived), arrived)
-            yield Pause.REST  # one word may take a thousand pieces: let other sessions run
+            yield from self._words(track, session.take(item, arrived), arrived)
+            yield Pause.REST  # one word may have a thousand pieces: let other sessions run
 
     def _end(self, arrived: float) -> Iterator[Step]:
         if not self._index:
             return
         for track, session in enumerate(self._sessions):
-            yield from self._say(track, session.take(SENTENCE_END), arrived)
+            yield from self._words(track, session.take(SENTENCE_END), arrived)
             yield self._complete(track, session.traces.pop())
         self._segment += 1
         self._begin()
@@ -134,23 +134,23 @@ class Tracks:
         if self._aligner is None:
             return Event.of("segment", place | segment_members(trace))
         finished = Finished(place, trace)
-        if self._aligner.busy:  # words must not wait for alignments: send this sentence without one
+        if self._aligner.busy:  # words must not wait for alignments, so this sentence gets none
             return without_alignment(finished)
         self._aligner.add(finished)
         return Pause.REST
 
-    def _say(self, track: int, words: Iterator[Written | None], arrived: float) -> Iterator[Step]:
+    def _words(self, track: int, words: Iterator[Written | None], arrived: float) -> Iterator[Step]:
         for word in words:
             if word is None:
                 yield Pause.REST
                 continue
-            self._said[track] += 1
+            self._written[track] += 1
             members = {
                 "track": track,
                 "segment": self._segment,
-                "index": self._said[track],
+                "index": self._written[track],
                 "text": word.text,
-                "gap": word.gap if self._said[track] > 1 else "",  # nothing stands before the first word of a sentence
+                "gap": word.gap if self._written[track] > 1 else "",  # the first word of a sentence has no gap
                 "delay": word.delay,
                 "seconds": round(word.seconds, 4),
             }

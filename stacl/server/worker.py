@@ -12,7 +12,7 @@ from typing import Protocol
 from stacl.server import journal
 
 TURN = 0.004  # seconds of a turn; a job yields at its next step after that
-_LONGEST_DELAY = 10 * TURN  # of a low-priority turn: it still gets about a tenth of the time
+_LONGEST_DELAY = 10 * TURN  # of a low-priority turn, which still gets about a tenth of the time
 _LAST_TURN = 2.0  # seconds that `close` waits for a running turn
 
 
@@ -24,7 +24,7 @@ class Job(Protocol):
 class Scheduler:
     """Round-robin: a job runs on one thread at a time and goes to the end of the queue after its turn.
 
-    A scheduler that is `behind` others delays its turns while they are busy.
+    A scheduler delays its turns while those in `behind` are busy.
     """
 
     def __init__(self, threads: int, name: str, behind: Sequence[Scheduler] = ()) -> None:
@@ -40,7 +40,7 @@ class Scheduler:
             thread.start()
 
     def wake(self, job: Job) -> None:
-        """Queue this job, unless it is queued. May be called from any thread."""
+        """Queue this job if it is not queued. May be called from any thread."""
         with self._changed:
             if job in self._woken:
                 self._woken[job] = True
@@ -114,6 +114,6 @@ class Mailbox:
             self._loop.call_soon_threadsafe(self._empty)
 
     def _empty(self) -> None:
-        self._woken = False  # first: calls posted from here on need a new wake-up
+        self._woken = False  # first: calls posted from now on need a new wake-up
         for _ in range(len(self._calls)):
             self._calls.popleft()()

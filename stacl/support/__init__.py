@@ -1,2 +1,3 @@
-"""What every room needs and no field owns: errors, the registry of plugins, atomic files, validation of foreign values,
-progress of long work, memory of the process. It imports no other room."""
+"""Helpers for all other packages: user errors, plugin discovery, atomic files, input validation, progress, memory.
+
+It must not import any other package of stacl."""

@@ -1,4 +1,4 @@
-"""What a user did wrong, said in one line."""
+"""Errors that the user can fix, and suggestions for misspelled names."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ _LONGEST_NAME = 200  # characters
 
 
 class UserError(Exception):
-    """A mistake that the user can mend. The command line prints it as one line and exits with code 2.
+    """A mistake that the user can fix. The command line prints it as one line and exits with code 2.
 
-    The message says what was expected, what came, and what to do.
+    The message says what was expected, what was found, and what to do.
     """
 
 
 def suggest(wrong: str, known: Iterable[str]) -> str:
-    """`; did you mean X?` for the closest of the known names, or the list of them, or nothing.
+    """Return `; did you mean X?` for the closest known name, else the list of known names, else nothing.
 
     >>> suggest("wait_k", ["wait-k", "full"])
     '; did you mean wait-k?'
@@ -24,7 +24,7 @@ def suggest(wrong: str, known: Iterable[str]) -> str:
     '; known: full, wait-k'
     """
     names = sorted(known)
-    if len(wrong) > _LONGEST_NAME:  # nothing that we know is like it, and to find that out would take long
+    if len(wrong) > _LONGEST_NAME:  # no known name is that long, and the comparison would be slow
         return ""
     close = difflib.get_close_matches(wrong, names, n=1, cutoff=0.6)
     if close:

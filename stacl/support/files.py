@@ -16,8 +16,8 @@ from stacl.support.errors import UserError
 def write_atomically(path: Path, write: Callable[[Path], None]) -> None:
     """Let `write` fill a file or folder beside the path, flush it to disk, and rename it to the path.
 
-    A kill leaves the old version or the new one, never a part. Leftovers of an earlier kill are removed. No system call
-    replaces one folder by another: a kill at that moment leaves the old folder beside its name, as `.old-...`.
+    If the process is killed, the old version or the new one remains, never a part. Leftovers of an earlier kill are
+    removed. No system call replaces one folder by another: a kill at that moment leaves the old folder as `.old-...`.
     """
     partial = path.with_name(f".partial-{path.name}")
     try:
@@ -65,7 +65,7 @@ def remove(path: Path) -> None:
 
 @contextlib.contextmanager
 def sole_use(folder: Path, purpose: str) -> Iterator[None]:
-    """Lock a folder for this process; raise a UserError if another process holds it. A kill releases the lock."""
+    """Lock a folder for this process, or raise a UserError if another process holds the lock. A kill releases it."""
     with _locked(folder / ".lock", f"another process is {purpose} in {folder}; wait for it, or choose another folder"):
         yield
 
@@ -83,17 +83,20 @@ def sole_writer(file: Path, doing: str = "") -> Iterator[None]:
 
 @contextlib.contextmanager
 def _locked(path: Path, refusal: str) -> Iterator[None]:
-    """Hold the lock file at this path, and remove it at the end. Without a refusal, wait for it."""
+    """Hold the lock file at this path, and remove it at the end.
+
+    `refusal` is the error message if another process holds it. If it is empty, wait for the lock.
+    """
     import filelock
 
-    # No fallback to the mere existence of the file: a killed process would leave it behind for ever.
+    # No soft lock (the existence of the file): a killed process would leave the file behind.
     lock = filelock.FileLock(path, blocking=not refusal, fallback_to_soft=False)
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         lock.acquire()
     except filelock.Timeout:
         raise UserError(refusal) from None
-    except OSError:  # some network disks have no locks; a folder that cannot be written is reported by the writer
+    except OSError:  # some network disks have no locks; the writer reports a read-only folder
         pass
     try:
         yield

@@ -1,8 +1,8 @@
-"""The file is the registration: a class in `policies/wait_k.py` is known as `wait-k`, and so for every folder.
+"""Plugins found by file name: the class in `policies/wait_k.py` is the policy `wait-k`.
 
-A folder of siblings (policies, metrics, models, corpora, commands) is an extension point. Adding one file adds one
-name; there is no table to keep in step. Modules that are no plugin begin with an underscore or are listed in the
-package's `HELPERS`.
+Each plugin folder (policies, metrics, models, corpora, commands) is an extension point: adding a file adds a name.
+There is no registry to update. Modules that are not plugins begin with an underscore or are listed in the package's
+`HELPERS`.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ Kind = TypeVar("Kind")
 
 @cache
 def names(folder: str) -> tuple[str, ...]:
-    """The names that the files of a folder stand for, sorted.
+    """Return the names of the plugins in a folder, sorted.
 
     >>> "full" in names("policies")
     True
@@ -32,7 +32,7 @@ def names(folder: str) -> tuple[str, ...]:
 
 
 def check(folder: str, name: str) -> None:
-    """An unknown name is a user's mistake and gets a suggestion. Nothing is imported: a model would bring torch."""
+    """Raise a UserError with a suggestion if the name is unknown. No plugin is imported: a model would import torch."""
     known = names(folder)
     if name not in known:
         kind = {"policies": "policy", "corpora": "corpus"}.get(folder, folder.rstrip("s"))
@@ -40,22 +40,22 @@ def check(folder: str, name: str) -> None:
 
 
 def module(folder: str, name: str) -> ModuleType:
-    """The module that a name stands for."""
+    """Import and return the module of a plugin."""
     check(folder, name)
     return importlib.import_module(f"stacl.{folder}.{name.replace('-', '_')}")
 
 
 def find(folder: str, name: str, base: type[Kind]) -> type[Kind]:
-    """The one public class of `base` that the file of this name defines."""
-    home = module(folder, name)
+    """Return the one public subclass of `base` that the plugin's file defines."""
+    source = module(folder, name)
     classes = [
         value
-        for value in vars(home).values()
+        for value in vars(source).values()
         if isinstance(value, type)
         and issubclass(value, base)
-        and value.__module__ == home.__name__
+        and value.__module__ == source.__name__
         and not value.__name__.startswith("_")
     ]
     if len(classes) != 1:
-        raise TypeError(f"{home.__name__} must define exactly one public {base.__name__}, not {len(classes)}")
+        raise TypeError(f"{source.__name__} must define exactly one public {base.__name__}, not {len(classes)}")
     return classes[0]

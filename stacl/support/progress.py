@@ -11,7 +11,8 @@ if TYPE_CHECKING:
 
 
 def duration(seconds: float) -> str:
-    """
+    """Format seconds for people.
+
     >>> duration(42), duration(150), duration(7260)
     ('42 s', '2 min 30 s', '2 h 01 min')
     """
@@ -24,7 +25,7 @@ def duration(seconds: float) -> str:
 
 
 class Progress:
-    """How many items of some work are done, and how long the rest will take."""
+    """Shows how many items are done and how long the rest will take."""
 
     def __init__(self, what: str, total: int | None = None, done: int = 0, quiet: float = 30.0) -> None:
         """`what` names the items in the plural; `quiet` is the number of seconds between two plain lines."""
@@ -47,7 +48,7 @@ class Progress:
             self.say(self._line(done, note, now))
 
     def say(self, text: str) -> None:
-        """Print a line that stays."""
+        """Print a line above the bar."""
         if self._bar is not None:
             self._bar.clear()
         print(text, file=self._out, flush=True)

@@ -1,4 +1,4 @@
-"""Values from JSON that somebody else wrote: what was promised, or a message that says what came instead."""
+"""Type checks for values from foreign JSON. Each returns the value, or raises a UserError that shows it."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def number(name: str, value: Any) -> float:
     try:
         if type(value) in (int, float) and math.isfinite(value):
             return float(value)
-    except OverflowError:  # a whole number of hundreds of digits
+    except OverflowError:  # an integer with hundreds of digits
         value = f"{str(value)[:20]}..."
     raise UserError(f"{name} must be a number, not {value!r}")
 
@@ -57,7 +57,7 @@ def strings(name: str, value: Any) -> tuple[str, ...]:
 
 
 def decoded(line: bytes) -> str:
-    """The text of a line of a file."""
+    """Decode a line of a file as UTF-8."""
     try:
         return line.decode("utf-8")
     except UnicodeDecodeError as error:

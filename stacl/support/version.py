@@ -1,3 +1,3 @@
-"""The version of the package, stated once: `stacl.__version__`, signatures and the wheel read it from here."""
+"""The version of the package. `stacl.__version__`, signatures and the wheel read it from here."""
 
 __version__ = "0.1.0"

@@ -1,2 +1,3 @@
-"""Characters in, words and subword pieces out, and back: languages, words, sentences, markup, what is copied unchanged,
-subwords. The one path that text takes into a model starts here. It may import support."""
+"""Text processing: languages, word splitting, sentence segmentation, markup, passthrough and subword pieces.
+
+All text takes this one path into a model. It may import support."""

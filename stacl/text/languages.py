@@ -1,7 +1,6 @@
-"""Languages: their codes and names, the facts about their writing, and how words are split and joined.
+"""Languages: their codes and names, properties of their writing, and how words are split and joined.
 
-Every fact has its own name on `Language`, and a default for languages that no table here lists: written with spaces, in
-letters with case.
+A language that is not in the tables below has the defaults: written with spaces, in letters with case.
 """
 
 from __future__ import annotations
@@ -39,7 +38,7 @@ class Language:
 
     @property
     def name(self) -> str:
-        """The English name, or the code where no name is known.
+        """The English name, or the code if no name is known.
 
         >>> language("zh").name
         'Chinese'
@@ -51,7 +50,7 @@ class Language:
 
     @property
     def tokenizer(self) -> str:
-        """sacreBLEU's tokenizer for this language, among those that need no further package."""
+        """The sacreBLEU tokenizer for this language, of those that need no additional package."""
         return "zh" if self.code == "zh" else "13a"
 
     @property
@@ -91,7 +90,7 @@ class Language:
 
     @property
     def writes_han(self) -> bool:
-        """Whether it is written in Chinese characters, which are too many for a vocabulary to hold all."""
+        """Whether it is written in Chinese characters. They are too many for a vocabulary."""
         return self.code in _CHINESE or self.code == "ja"
 
     @property
@@ -185,7 +184,7 @@ def language(code: str) -> Language:
 
 
 def _code_of_tag(tag: str) -> str | None:
-    """The canonical code of a language tag: `de` for deu and ger, and `zh` for cmn, its main variety."""
+    """Return the canonical code of a language tag: `de` for deu and ger, `zh` for cmn (its main variety)."""
     import langcodes
     from langcodes.tag_parser import LanguageTagError
 
@@ -196,7 +195,7 @@ def _code_of_tag(tag: str) -> str | None:
 
 
 def _code_of_name(name: str) -> str | None:
-    """The code of a language by its name in English or in the language itself."""
+    """Return the code of a language from its name in English or in the language itself."""
     import langcodes
 
     try:

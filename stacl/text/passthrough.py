@@ -1,4 +1,4 @@
-"""What of a source sentence is translated, and what is copied to the output unchanged.
+"""Decides which parts of a source sentence are translated, and which are copied to the output unchanged.
 
 - Smileys, addresses, words in another alphabet and very long words are copied. A model has rarely seen them, and they
   spoil its translation of the rest of the sentence.
@@ -53,7 +53,7 @@ class SourceSentence:
         self._given: list[int] = []  # numbers, from 1, of the words that the model gets
         self._first = 0  # the number of the first such word with a letter or digit
         self._after_caps = False  # the previous word was in capitals
-        self._after_capital = False  # the previous word was one capital letter, perhaps a normal word: A, I
+        self._after_capital = False  # the previous word was one capital letter, which may be a common word: A, I
         self._tag = ""  # an open tag that continues in the next word
         self._copies: deque[tuple[int, str]] = deque()  # numbers and words that remain to be copied
 
@@ -89,20 +89,20 @@ class SourceSentence:
         return self._first > 0
 
     def delay(self, read: int, unit: str) -> int:
-        """How many words had arrived when the model had read `read` units, the end counted as one."""
+        """Return how many words had arrived when the model had read `read` units. The end counts as a unit."""
         if read > (len(self.pieces) if unit == "piece" else len(self._given)):
             return len(self.words)  # the end was read
         given = read
-        if unit == "piece" and read:  # a word of which one piece was read has been seen
+        if unit == "piece" and read:  # a word counts from its first piece on
             given = min(bisect_left(self._piece_ends, read) + 1, len(self._piece_ends))
         last = self._given[given - 1] if given else 0
         return max(last, self._first) if self._first > 1 else last
 
     def copies_before(self, delay: int, number: int) -> list[str]:
-        """What is copied before target word `number` of this delay: what came no later, in either.
+        """Return what is copied before target word `number`, which has this delay.
 
-        A smiley behind the last word stays behind it, however many words the translation has: it waits for the end, or
-        for a later word that the model gets.
+        A word is copied if it had arrived by then and its number is at most that of the target word. A smiley after the
+        last word stays last: it waits for the end of the sentence or for a later word that the model gets.
         """
         found: list[str] = []
         given = bisect_right(self._given, delay)
@@ -114,15 +114,15 @@ class SourceSentence:
         return found
 
     def copies_at_end(self, last: str) -> list[str]:
-        """What is copied at the end: what was not copied yet, or everything if nothing was translated.
+        """Return what is copied at the end: what is left, or all words if nothing was translated.
 
-        Where the `last` word written has ended the sentence, an address does not end it once more.
+        If the `last` written word ends the sentence, end marks of a copied address are removed.
         """
         found = [word.rstrip(_MARKS) or word if last.endswith(_ENDS) else word for _, word in self._copies]
         self._copies.clear()
         if self.translatable or not self.words:
             return found
-        # Without spaces marks are words of their own, but written together.
+        # In Chinese, marks are separate words, but they are written together.
         return ["".join(self.words)] if self._language.marks_are_words else self.words
 
     def copy(self) -> SourceSentence:

@@ -59,7 +59,7 @@ Item = str | SentenceEnd
 
 _OPENING = "\"'“„‘‚«»‹›([{「『《（〈【"
 _CLOSING = "\"'”’»«›‹)]}」』》）〉】"
-_GERMAN_CLOSING = _CLOSING + "“‘"  # which open a quote in other languages
+_GERMAN_CLOSING = _CLOSING + "“‘"  # these open a quote in other languages
 _END_MARKS = ".!?。！？؟।…｡"
 _FOOTNOTES = r"(?:\[\d{1,3}\])*"  # as in encyclopedias, after the full stop: groß.[1]
 _CLAUSE = tuple(",:，：–—")
@@ -122,7 +122,7 @@ class Segmenter:
         self._never, self._numbered, self._maybe, self._starters = (
             frozenset(table[conventions].split()) for table in (_NEVER, _NUMBERED, _MAYBE, _STARTERS)
         )
-        # A number after "No." and "Nr.". An English "I" is more likely the pronoun.
+        # The number after "No." or "Nr.". An English "I" is more likely the pronoun.
         self._numeral = re.compile(r"\d|[IVX]+\b" if self._german else r"\d|[IVX]{2,}\b|[VX]\b")
         self._end_mark = end_mark
         self._hard, self._soft, self._softer = max_words, max_words * 5 // 8, max_words // 4

@@ -1,11 +1,10 @@
-"""Logs of read and write decisions, ours and other people's, one sentence a line.
+"""Logs of read and write decisions in three formats, one sentence per line.
 
     rw         0 or R for READ, 1 or W for WRITE, with or without spaces between them
-    trace      our own JSON lines, everything that a Trace holds
-    simuleval  SimulEval's instances.log, with the reference that it carries
+    trace      JSON lines with all fields of a Trace
+    simuleval  SimulEval's instances.log, including its reference
 
-Readers yield one sentence after the other and keep nothing; what is wrong with a line is said with file and
-line.
+Readers yield one sentence at a time and keep none in memory. Errors name file and line.
 """
 
 from __future__ import annotations
@@ -25,23 +24,23 @@ from stacl.traces.trace import Trace
 
 FORMATS = ("rw", "trace", "simuleval")
 _READS_AND_WRITES = bytes.maketrans(b"RrWw", b"0011")
-_LONGEST_PATH = 10**7  # an R for each unit: more is a mistake, and would not fit into memory
+_LONGEST_PATH = 10**7  # source units; the rw format writes an R for each, which must fit into memory
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
 
 def read(path: str | Path, format: str | None = None, unit: str | None = None) -> Iterator[Trace]:
-    """The sentences of a log; `-` is stdin, a folder stands for the instances.log in it, the format is
-    guessed.
+    """The sentences of a log. `-` is stdin; a folder stands for the instances.log in it.
 
-    `unit` is what a log in rw counts in; the other formats say or show it themselves.
+    format  one of FORMATS; detected from the first line if None
+    unit    the unit of an rw log (default word); the other formats determine it themselves
     """
     if format is not None and format not in FORMATS:
         raise UserError(f"unknown format {format!r}{suggest(format, FORMATS)}")
-    with _opened(path) as (stream, name):
+    with _open(path) as (stream, name):
         first = stream.readline().removeprefix(_BYTE_ORDER_MARK)
         if not first:
-            raise UserError(f"{name} is empty: expected one sentence a line")
-        format = format or _guess(first, name)
+            raise UserError(f"{name} is empty; expected one sentence per line")
+        format = format or _detect_format(first, name)
         lines: Iterator[tuple[int, bytes]] = enumerate(chain([first], stream), 1)
         unit = unit if unit and format == "rw" else "word"
         if format == "simuleval":
@@ -55,9 +54,9 @@ def read(path: str | Path, format: str | None = None, unit: str | None = None) -
 
 
 def read_lines(path: str | Path) -> list[str]:
-    """The lines of a text file, as sacreBLEU sees them: without line ends, empty ones kept."""
+    """The lines of a text file as sacreBLEU reads them: without line ends, empty lines included."""
     found = []
-    with _opened(path) as (stream, name):
+    with _open(path) as (stream, name):
         for number, line in enumerate(stream, 1):
             try:
                 text = line.removeprefix(_BYTE_ORDER_MARK) if number == 1 else line
@@ -68,27 +67,27 @@ def read_lines(path: str | Path) -> list[str]:
 
 
 def write(traces: Iterable[Trace], path: str | Path, format: str) -> int:
-    """Write sentences as a log and return how many there were; `-` is stdout."""
+    """Write sentences as a log and return their number; `-` is stdout."""
     return sum(1 for _ in passed_on(traces, path, format))
 
 
 def passed_on(traces: Iterable[Trace], path: str | Path, format: str) -> Iterator[Trace]:
-    """The same traces one by one, each written to a log on its way."""
+    """Yield the same traces, and write each to a log before it is yielded."""
     if format not in FORMATS:
         raise UserError(f"unknown format {format!r}{suggest(format, FORMATS)}")
     line = WRITERS[format]
-    with _writable(path) as stream:
+    with _open_for_writing(path) as stream:
         for number, trace in enumerate(traces):
             try:
                 stream.write(line(number, trace) + "\n")
-            except UnicodeEncodeError:  # half of a surrogate pair, which JSON can spell and nobody can write out
-                raise UserError(f"sentence {number + 1} holds half a character, which cannot be written") from None
+            except UnicodeEncodeError:  # JSON can hold an unpaired surrogate, UTF-8 cannot
+                raise UserError(f"sentence {number + 1} has an unpaired surrogate, which UTF-8 cannot encode") from None
             yield trace
 
 
 @contextmanager
-def _writable(path: str | Path) -> Iterator[IO[str]]:
-    """A file that takes its name once it is whole: the one before may be what is being read."""
+def _open_for_writing(path: str | Path) -> Iterator[IO[str]]:
+    """Write to a temporary file and rename it at the end: the input may be the same file."""
     if str(path) == "-":
         yield sys.stdout
         return
@@ -109,10 +108,10 @@ def _writable(path: str | Path) -> Iterator[IO[str]]:
 
 
 @contextmanager
-def _opened(path: str | Path) -> Iterator[tuple[IO[bytes], str]]:
+def _open(path: str | Path) -> Iterator[tuple[IO[bytes], str]]:
     if str(path) == "-":
         if sys.stdin is None:
-            raise UserError("there is no standard input to read")
+            raise UserError("cannot read -: there is no standard input")
         yield sys.stdin.buffer, "stdin"
         return
     if Path(path).is_dir():
@@ -125,14 +124,14 @@ def _opened(path: str | Path) -> Iterator[tuple[IO[bytes], str]]:
         yield stream, str(path)
 
 
-def _guess(line: bytes, name: str) -> str:
+def _detect_format(line: bytes, name: str) -> str:
     if line.lstrip().startswith(b"{"):
         return "simuleval" if re.search(rb'"prediction"\s*:', line) else "trace"
     if line.strip() and not line.translate(None, b"01RWrw \t\r\n"):
         return "rw"
     raise UserError(
-        f"{name}:1: cannot tell the format of this line; expected 0/R and 1/W, a JSON trace or SimulEval's "
-        f"instances.log (or say --format {'|'.join(FORMATS)})"
+        f"{name}:1: cannot detect the format of this line; expected 0/R and 1/W, a JSON trace or SimulEval's "
+        f"instances.log (or give --format {'|'.join(FORMATS)})"
     )
 
 
@@ -142,7 +141,7 @@ def _parse_rw(line: bytes, unit: str) -> Trace:
     if wrong or not path:
         found = f"found {wrong.decode(errors='replace')[0]!r}" if wrong else "the line is empty"
         raise UserError(f"expected 0 or R (read) and 1 or W (write), {found}")
-    # Between two writes stand the reads: their running sum is the delay of each write.
+    # The running sum of the reads between two writes is the delay of each write.
     reads = list(accumulate(map(len, path.split(b"1"))))
     return Trace(source_length=reads.pop(), delays=tuple(reads), unit=unit)
 
@@ -155,11 +154,13 @@ def _parse_trace(line: bytes, unit: str) -> Trace:
 
 def _rw_line(number: int, trace: Trace) -> str:
     if not (trace.source_length or trace.delays):
-        raise UserError(f"sentence {number + 1} is empty: a log of R and W has no line for it")
+        raise UserError(f"sentence {number + 1} is empty; the format rw cannot represent it")
     if trace.source_length > _LONGEST_PATH:
-        raise UserError(f"sentence {number + 1} has {trace.source_length:,} source units, too many to write one by one")
+        raise UserError(
+            f"sentence {number + 1} has {trace.source_length:,} source units; the format rw allows {_LONGEST_PATH:,}"
+        )
     if trace.unit == "ms":
-        raise UserError("a log in milliseconds has no units to read one by one: R and W cannot say it")
+        raise UserError("a log in milliseconds cannot be written as rw; choose another format")
     return " ".join(trace.actions())
 
 

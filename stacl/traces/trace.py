@@ -1,7 +1,7 @@
-"""What happened in one sentence: which source units were read, which target units were written, and when.
+"""The record of one sentence: which source units were read, which target units were written, and when.
 
-A Trace is the only thing that metrics, plots and logs see; models and policies do not reach past it. It is
-checked when it is made, so that nobody who holds one has to ask whether its numbers make sense.
+Metrics, plots and logs depend only on a Trace, not on models or policies. It is validated when it is created, so its
+users need no checks of their own.
 """
 
 from __future__ import annotations
@@ -17,22 +17,22 @@ from stacl.support.errors import UserError, suggest
 from stacl.traces.checks import clock_problem, length_problem, number_problem, path_problem
 
 UNITS = ("word", "piece", "char", "ms")
-SPACE_MARK = "▁"  # what SentencePiece writes for a space
-GOES_ON = re.compile(r"@@(?: |$)")  # what subword-nmt writes where a word goes on in the next piece
-_FIRST_SIGN = "\u2e80"  # from here on: scripts without spaces
+SPACE_MARK = "▁"  # SentencePiece's mark for a space
+CONTINUATION_MARK = re.compile(r"@@(?: |$)")  # subword-nmt's mark: the word continues in the next piece
+_FIRST_CJK = "\u2e80"  # scripts without spaces begin here
 
 
 @dataclass(frozen=True)
 class Revision:
-    """One change of the screen: after `read` source units, `keep` target units stayed and `words` followed.
+    """One change of the displayed output: after `read` source units, `keep` target units stay and `words` follow.
 
-    A system that only appends keeps everything each time; one that translates again may keep less.
+    An append-only system keeps all units each time. A re-translating system may keep fewer.
     """
 
     read: int
     keep: int
     words: tuple[str, ...]
-    time: float | None = None  # seconds from the start of the sentence, where known
+    time: float | None = None  # seconds from the start of the sentence, if known
 
 
 @dataclass(frozen=True)
@@ -48,20 +48,20 @@ class Trace:
 
     source_length: int  # |x| in units
     delays: tuple[int, ...]  # g(1) .. g(|y|)
-    source: tuple[str, ...] = ()  # the source units, where known
-    target: tuple[str, ...] = ()  # the target units, where known
-    unit: str = "word"  # what is counted: word, piece or char (of the target); ms for a speech system's log
-    read_times: tuple[float, ...] = ()  # seconds from the start of the sentence at which each source unit came
-    write_times: tuple[float, ...] = ()  # seconds from the start at which each target unit was shown
+    source: tuple[str, ...] = ()  # the source units, if known
+    target: tuple[str, ...] = ()  # the target units, if known
+    unit: str = "word"  # word, piece or char (of the target); ms for the log of a speech system
+    read_times: tuple[float, ...] = ()  # when each source unit arrived, in seconds from the start of the sentence
+    write_times: tuple[float, ...] = ()  # when each target unit was shown, in the same seconds
     policy: str = ""
-    compute_seconds: float = 0.0  # time spent computing, waiting for the speaker not counted
-    revisions: tuple[Revision, ...] = ()  # every change of the screen, for a system that takes words back
-    reference: str | None = None  # a reference translation, where the log carries one, which may be empty
-    characters: bool = False  # of a speech system's log: the target is counted in characters
+    compute_seconds: float = 0.0  # computing time, without waiting for the speaker
+    revisions: tuple[Revision, ...] = ()  # every change of the output, for a re-translating system
+    reference: str | None = None  # a reference translation, if the log has one; it may be empty
+    characters: bool = False  # for unit ms: the target is counted in characters
 
     def __post_init__(self) -> None:
         problem = number_problem(self) or path_problem(self.delays, self.source_length)
-        # A bare path, as read from a log of R and W, has nothing else that could be wrong.
+        # A bare path, as read from an rw log, needs no further checks. This keeps large logs fast.
         if problem is None and (self.source or self.target or self.read_times or self.write_times):
             problem = length_problem(self)
         if problem is None and (self.read_times or self.write_times or self.compute_seconds):
@@ -77,7 +77,7 @@ class Trace:
     def from_revisions(
         cls, source: Sequence[str], revisions: Sequence[Revision], unit: str = "word", policy: str = ""
     ) -> Trace:
-        """The trace of a system that takes words back: a word's delay is that of its last change.
+        """The trace of a re-translating system: the delay of a word is that of its last change.
 
         >>> again = [Revision(1, 0, ("a",)), Revision(2, 1, ("b", "c")), Revision(3, 2, ("d",))]
         >>> trace = Trace.from_revisions(["x", "y", "z"], again)
@@ -109,7 +109,7 @@ class Trace:
         return next((t for t, delay in enumerate(self.delays, 1) if delay >= self.source_length), None)
 
     def text(self) -> str:
-        """The target as a reader sees it: words with spaces, pieces and characters joined.
+        """The target as plain text: words joined with spaces, pieces and characters without.
 
         >>> Trace(2, (1, 2, 2), target=("Hal", "lo▁", "Welt▁"), unit="piece").text()
         'Hallo Welt'
@@ -120,19 +120,19 @@ class Trace:
             joined = "".join(self.target)
             if SPACE_MARK in joined:
                 return joined.replace(SPACE_MARK, " ").strip()
-            return GOES_ON.sub("", " ".join(self.target))
+            return CONTINUATION_MARK.sub("", " ".join(self.target))
         return ("" if self.counts_characters else " ").join(self.target)
 
     @property
     def counts_characters(self) -> bool:
-        """Whether the target is counted in characters; a log of speech may not say it."""
+        """Whether the target is counted in characters. For a speech log without that field, it is detected."""
         if self.unit != "ms" or self.characters:
             return self.unit in ("char", "ms")
         single = all(len(word.strip()) == 1 for word in self.target)
-        return single and any(word >= _FIRST_SIGN for word in self.target)
+        return single and any(word >= _FIRST_CJK for word in self.target)
 
     def erased(self) -> int:
-        """How many shown target units were taken back."""
+        """The number of shown target units that were removed later."""
         length, erased = 0, 0
         for change in self.revisions:
             erased += length - change.keep
@@ -140,16 +140,16 @@ class Trace:
         return erased
 
     def in_chars(self) -> Trace:
-        """The same path counted in target characters: each inherits the delay and the time of its word.
+        """The same path counted in target characters. Each inherits the delay and the time of its word.
 
-        The source stays in its own units, as in SimulEval's `--eval-latency-unit char`.
+        The source keeps its unit, as in SimulEval's `--eval-latency-unit char`.
 
         >>> Trace(3, (1, 3), target=("你好", "吗")).in_chars().delays
         (1, 1, 3)
         """
         if self.delays and not self.target:
-            raise UserError("to count characters the trace must hold its target words, and it holds only the path")
-        words = [GOES_ON.sub("", word) for word in self.target] if self.unit == "piece" else self.target
+            raise UserError("to count characters the trace must hold its target words, but it has only the path")
+        words = [CONTINUATION_MARK.sub("", word) for word in self.target] if self.unit == "piece" else self.target
         clean = [word.replace(SPACE_MARK, "").replace(" ", "") for word in words]
         owner = [t for t, word in enumerate(clean) for _ in word]
         return replace(
@@ -159,21 +159,21 @@ class Trace:
             write_times=tuple(self.write_times[t] for t in owner) if self.write_times else (),
             unit="ms" if self.unit == "ms" else "char",
             characters=self.unit == "ms",
-            # A revision's `keep` counts words: its erasures would be wrong in characters.
+            # `Revision.keep` counts words, so erasure would be wrong in characters.
             revisions=(),
         )
 
     def in_unit(self, unit: str) -> Trace:
-        """The same path in another unit, where that can be known: characters from words or pieces."""
+        """The same path in another unit. Only words and pieces can be converted, to characters."""
         if unit == self.unit:
             return self
         if unit == "char":
             return self.in_chars()
         reason = " without its subword model" if "piece" in (unit, self.unit) else ""
-        raise UserError(f"the trace counts in {self.unit!r} and cannot be counted in {unit!r}{reason}")
+        raise UserError(f"the trace has unit {self.unit!r} and cannot be counted in {unit!r}{reason}")
 
     def to_json(self) -> str:
-        """One line of JSON; fields that say nothing are left out.
+        """One line of JSON, without empty optional fields.
 
         >>> Trace(2, (1, 2), target=("a", "b")).to_json()
         '{"source_length": 2, "delays": [1, 2], "target": ["a", "b"], "unit": "word"}'
@@ -184,13 +184,13 @@ class Trace:
             for r in self.revisions
         ]
         kept = {name: value for name, value in values.items() if value or name in ("source_length", "delays")}
-        if self.reference is not None:  # an empty one is not the same as none
+        if self.reference is not None:  # an empty reference differs from none
             kept["reference"] = self.reference
         return json.dumps(kept, ensure_ascii=False)
 
     @classmethod
     def from_json(cls, line: str | bytes) -> Trace:
-        """The trace that a line of JSON holds. The caller adds file and line to what is wrong with it."""
+        """Parse a line of JSON. The caller adds file and line to error messages."""
         try:
             found = json.loads(line)
         except (ValueError, RecursionError) as error:
@@ -212,7 +212,7 @@ class Trace:
 
 
 def _shown(revisions: Sequence[Revision]) -> list[tuple[str, Revision]]:
-    """The words on the screen in the end, each with its last change."""
+    """The words of the final output, each with its last change."""
     shown: list[tuple[str, Revision]] = []
     for change in revisions:
         shown[change.keep :] = [(word, change) for word in change.words]
@@ -220,7 +220,7 @@ def _shown(revisions: Sequence[Revision]) -> list[tuple[str, Revision]]:
 
 
 def _times(shown: list[tuple[str, Revision]]) -> tuple[float, ...]:
-    """When each word was last changed, if that is known of all."""
+    """When each word was last changed; empty unless all times are known."""
     times = [change.time for _, change in shown if change.time is not None]
     return tuple(times) if len(times) == len(shown) else ()
 
@@ -232,13 +232,13 @@ def _revision_problem(trace: Trace) -> str | None:
             return f"revision {number} keeps {change.keep} units, but only {length} are shown"
         if not read <= change.read <= trace.source_length:
             limits = f"{read} and {trace.source_length}"
-            return f"revision {number} has read {change.read}, which is not between {limits}"
+            return f"revision {number} has read {change.read}; it must be between {limits}"
         read, length = change.read, change.keep + len(change.words)
     shown = _shown(trace.revisions)
     if len(shown) != len(trace.delays):
         return f"the revisions end with {len(shown)} target units, but there are {len(trace.delays)} delays"
     if trace.target and tuple(word for word, _ in shown) != trace.target:
-        return "the revisions do not end with the target"
+        return "the revisions do not end with the target; their final words must be equal to it"
     for number, ((_, last), delay) in enumerate(zip(shown, trace.delays, strict=True), 1):
         if delay != last.read:
             return (
@@ -253,7 +253,7 @@ def _revisions(name: str, value: Any) -> tuple[Revision, ...]:
     found = []
     for item in value:
         if not {"read", "keep", "words"} <= item.keys() <= {"read", "keep", "words", "time"}:
-            raise UserError(f"a revision has the fields read, keep, words and perhaps time, not {', '.join(item)}")
+            raise UserError(f"a revision has the fields read, keep, words and optionally time, not {', '.join(item)}")
         time = validation.number("time", item["time"]) if "time" in item else None
         words = validation.strings("words", item["words"])
         found.append(

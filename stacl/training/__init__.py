@@ -1,2 +1,4 @@
-"""From text to weights: preparation of corpora, the training loop, minimum risk training, validation, warm starts,
-threads and processes. It may import live and everything below, but not the other rooms of its layer."""
+"""Training: data preparation, the training loop, minimum risk training, validation, warm starts, threads and processes.
+
+May import live and the layers below it, but not the other packages of its own layer.
+"""

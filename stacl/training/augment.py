@@ -1,4 +1,4 @@
-"""Data augmentation: sources without capitals and final punctuation, and pairs that are joined with a comma.
+"""Data augmentation: sources without capitals and final punctuation, and pairs joined with a comma.
 
 Corpora consist of carefully written single sentences. A model trained on them alone translates "Good morning." and "How
 are you?", but fails on "Good morning, how are you?"
@@ -30,7 +30,7 @@ def careless(source: str) -> str:
 
 
 def chosen(share: float, kind: str, number: int) -> random.Random | None:
-    """A random generator for this share of the pairs, else None. It depends on the arguments alone."""
+    """A random generator for the given share of the pairs, else None. It depends on the arguments alone."""
     if not share:
         return None
     rng = random.Random(f"{kind} {number}")

@@ -1,4 +1,4 @@
-"""The device and the precision that a run computes with."""
+"""The device and the precision of a run."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from stacl.support.errors import UserError
 
 
 def choose_device(name: str, local: int = 0) -> torch.device:
-    """`local` is the number of this process on its machine: each takes a GPU of its own."""
+    """The device for `train.device`. `local` is the rank on this machine: each process uses its own GPU."""
     if name == "auto":
         return torch.device(f"cuda:{local}" if torch.cuda.is_available() else "cpu")
     if name.startswith("cuda") and not torch.cuda.is_available():
-        raise UserError(f"train.device is {name}, but no GPU is to be had here; use cpu or auto")
+        raise UserError(f"train.device is {name}, but no GPU is available; use cpu or auto")
     device = torch.device(name)
     if device.type == "cuda" and (device.index or 0) >= torch.cuda.device_count():
         raise UserError(f"train.device is {name}, but there are {torch.cuda.device_count()} GPUs, counted from 0")

@@ -41,7 +41,7 @@ class World:
     rank: int = 0
     size: int = 1
     local: int = 0  # rank of this process on its machine
-    patient: ProcessGroup | None = None  # has a long time-out: the first process may take hours
+    patient: ProcessGroup | None = None  # with a long time-out: preparation in the first process may take hours
 
     @property
     def first(self) -> bool:
@@ -62,7 +62,7 @@ class World:
         return made if made is not None else make()
 
     def broadcast(self, value: Made) -> Made:
-        """The value of the first process. The others wait for it as long as it lives."""
+        """The value of the first process. The others wait for it (up to 7 days)."""
         if self.size == 1:
             return value
         from torch import distributed
@@ -121,7 +121,7 @@ def _number(name: str) -> int:
 
 
 def _timeout() -> float:
-    """Seconds that processes wait for each other."""
+    """The time-out of collective operations in seconds."""
     written = os.environ.get(TIMEOUT, "600")
     try:
         seconds = float(written)
@@ -161,7 +161,7 @@ def world() -> Iterator[World]:
 
 @contextlib.contextmanager
 def _collective() -> Iterator[None]:
-    """A collective operation fails if another process has ended: raise a UserError that says so."""
+    """Report a failed collective operation as a UserError: another process has ended."""
     try:
         yield
     except RuntimeError as error:  # the base class of all errors of torch.distributed

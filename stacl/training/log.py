@@ -19,7 +19,7 @@ from stacl.text.subwords import PAD
 if TYPE_CHECKING:
     from torch.utils.tensorboard import SummaryWriter
 
-_SAVED_AS = {"nll": "surprise", "reward": "nearness"}  # names in checkpoints and log.jsonl, which stay the same
+_SAVED_AS = {"nll": "surprise", "reward": "nearness"}  # names in checkpoints and log.jsonl, kept for compatibility
 
 
 @dataclass
@@ -34,8 +34,8 @@ class Position:
     best: float = -math.inf  # best score so far; higher is better
     best_loss: float = math.inf  # decides between validations with the same score
     since_best: int = 0  # validations since the best one
-    best_of: str = ""  # the criterion that `best` is measured by
-    finished: str = ""  # why the run ended, once it has
+    best_of: str = ""  # the criterion of `best`
+    finished: str = ""  # why the run ended; empty while it goes on
 
 
 @dataclass(frozen=True)
@@ -106,7 +106,7 @@ class Clock:
         self._position.seconds = self._before + time.monotonic() - self._begin
 
     def speed(self, processes: int = 1) -> str:
-        """The estimated speed of all processes: each does about the same amount of work."""
+        """The estimated speed of all processes; each does about the same amount of work."""
         return f"{processes * self._pieces / max(1e-9, time.monotonic() - self._begin):,.0f} pieces/s"
 
 
@@ -139,7 +139,7 @@ class TrainingLog:
 
 def _step(entry: object, where: str) -> int:
     if not isinstance(entry, dict) or type(entry.get("step")) is not int:
-        raise UserError(f"{where} is not an entry of a training log: it has no step; remove the line to go on")
+        raise UserError(f"{where} is not an entry of a training log: it has no step; remove the line to continue")
     return int(entry["step"])
 
 

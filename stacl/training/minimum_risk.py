@@ -1,7 +1,7 @@
 """Minimum risk training: learning from the model's own translations under its reading policy.
 
-With references alone, a model never sees its own mistakes. Under wait-3 it must guess the verb that German puts last.
-In training the reference precedes every step, as if all guesses were right; live, the model continues from wrong ones.
+With references alone, a model never sees its own mistakes. Under wait-3 it must often guess, for example a German verb
+at the end of its clause. In training the reference precedes every step; live, the model continues from wrong guesses.
 So the model samples several translations of each training sentence, under the rules of live translation. Samples with
 a higher reward than the others of their sentence are made more likely, the rest less likely. This is REINFORCE with the
 mean of the other samples as the baseline (Kool et al. 2019), to lower the expected error (Shen et al. 2016).

@@ -36,7 +36,7 @@ class Prepared:
 
 
 def prepare(config: Config, run: RunFolder, report: Callable[[str], None]) -> Prepared:
-    """The data and vocabularies of a run, made once; a run that was killed meanwhile makes the missing parts."""
+    """The data and vocabularies of a run. They are made once; after a kill, the missing parts are made."""
     data = run.data
     if not all((data / part).exists() for part in ("train/encoded.json", "valid/encoded.json", "valid.tsv")):
         try:
@@ -49,7 +49,7 @@ def prepare(config: Config, run: RunFolder, report: Callable[[str], None]) -> Pr
 
 
 def _make(config: Config, run: RunFolder, report: Callable[[str], None]) -> None:
-    # Mistakes that are found quickly are reported first: the training text takes minutes.
+    # Quick checks come first: reading the training text takes minutes.
     start = _start(config)
     valid = list(_validation_pairs(config))
     if not valid:
@@ -81,7 +81,7 @@ def _training_pairs(config: Config, report: Callable[[str], None]) -> Iterator[P
     settings = config.data
     for side in map(language, (settings.source, settings.target)):
         if side.needs_segmented_text:
-            report(f"{side.name}: no word segmenter; words are what spaces separate")
+            report(f"{side.name}: no word segmenter for this language; words are separated by spaces")
     found: Corpus
     if settings.train_files:
         found = Files(settings.source, settings.target, splits={"train": tuple(settings.train_files)})
@@ -156,7 +156,7 @@ def _own_validation_sets(config: Config) -> list[str]:
 
 
 def _plain(pairs: Iterator[Pair]) -> Iterator[Pair]:
-    """Normalise white space: the file separates the sides with a tab and the pairs with a line feed."""
+    """Normalise white space: in the file, a tab separates the sides and a line feed the pairs."""
     return ((" ".join(source.split()), " ".join(target.split())) for source, target in pairs)
 
 
@@ -197,7 +197,7 @@ def _vocabulary(config: Config, start: Path | None, words: Path, folder: Path, r
 
 
 def _learn(config: Config, words: Path, folder: Path) -> None:
-    # Evenly spaced lines: corpora follow each other, and each has its own words.
+    # Evenly spaced lines, so that every corpus contributes.
     every = math.ceil(sum(1 for _ in _read(words)) / VOCABULARY_LINES)
 
     def side(numbers: tuple[int, ...]) -> Iterator[list[str]]:

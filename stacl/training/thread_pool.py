@@ -1,8 +1,8 @@
 """Data parallelism over threads: each thread computes the gradient of its part of the batch on one core.
 
 The matrix products of a small Transformer are too small to be split well. Two cores that share each product are 1.6
-times as fast as one; two cores that each take half of the batch are nearly twice as fast. The gradients are added in
-the order of the parts, so the weights do not depend on timing.
+times as fast as one; two cores with half of the batch each are nearly twice as fast. The gradients are added in the
+order of the parts, so the weights do not depend on timing.
 """
 
 from __future__ import annotations

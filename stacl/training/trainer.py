@@ -1,8 +1,8 @@
-"""The training loop: prefix-to-prefix training under any policy, bit-identical after any kill.
+"""The training loop: prefix-to-prefix training under any policy. A killed run resumes to bit-identical weights.
 
-Nothing random is carried from step to step: the order of an epoch follows from (seed, epoch); dropout, drawn policies
-and the translations that the model tries from (seed, step). So step, weights and Adam's moments are all that a
-checkpoint has to hold.
+No random state is carried from step to step. The order of an epoch depends on (seed, epoch); dropout, drawn policies
+and the samples of minimum risk training depend on (seed, step). So a checkpoint holds only the position, the running
+means, the weights and the state of the optimizer and of the gradient scaler.
 """
 
 from __future__ import annotations
@@ -43,13 +43,13 @@ from stacl.training.warm_start import warm_start
 
 
 class Trainer:
-    """One run. `fit` is the loop."""
+    """One training run. `fit` is the loop."""
 
     def __init__(self, config: Config, folder: RunFolder, prepared: Prepared, world: World | None = None) -> None:
         self.config, self.folder, self.prepared = config, folder, prepared
-        self.world = world or World()  # this process alone
+        self.world = world or World()  # default: a single process
         self.settings = config.train
-        self.policy = policy(config.policy)  # once: a file of one's own may be edited while the run goes on
+        self.policy = policy(config.policy)  # loaded once: the file of a custom policy may be edited during the run
         self.minimum_risk = MinimumRisk(config, prepared, self.policy) if self.settings.samples else None
         self.device = choose_device(self.settings.device, self.world.local)
         memory.keep_memory()
@@ -68,7 +68,7 @@ class Trainer:
         return build_model(self.config.model, self.prepared.source, self.prepared.target, self.config.text.shared)
 
     def resume(self) -> bool:
-        """Go to where the newest checkpoint is; False if there is none, and the run begins."""
+        """Load the newest checkpoint. Without one, apply the warm start if any, and return False."""
         saved = checkpoint.checkpoints(self.folder.checkpoints)
         if not saved:
             if start := self.config.model.start:
@@ -77,15 +77,15 @@ class Trainer:
             return False
         progress = checkpoint.load_checkpoint(saved[-1], self.model, self.optimizer)
         try:
-            if scaler := progress.pop("scaler"):  # none was needed before, if the precision is another now
+            if scaler := progress.pop("scaler"):  # empty if the precision needed no scaler
                 self.scaler.load_state_dict(scaler)
             self.means = RunningMeans.load(progress.pop("tally"))
             self.position = Position(**progress)
         except (KeyError, TypeError) as error:
             raise UserError(f"{saved[-1]} was written by another version of stacl: {error}") from None
-        if self.position.best_of not in ("", self._measure):  # a BLEU and a loss cannot be compared
+        if self.position.best_of not in ("", self._criterion):  # BLEU and loss cannot be compared
             self.position.best, self.position.since_best = -math.inf, 0
-        self.position.finished = self._reason_to_stop()  # the limits may have been raised since
+        self.position.finished = self._reason_to_stop()  # --set may have raised the limits
         return True
 
     def fit(self) -> Position:
@@ -130,23 +130,23 @@ class Trainer:
         return where | self.means.entry() | dataclasses.asdict(figures) | best
 
     def _expected_steps(self) -> int:
-        """Updates if nothing stops the run early."""
+        """The number of updates if nothing stops the run early."""
         settings = self.settings
         batches = len(epoch_batches(self.prepared.train.lengths, settings.budget, settings.seed, 0))
         by_epochs = settings.epochs * math.ceil(batches / settings.accumulate)
         return min(settings.steps, by_epochs or settings.steps)
 
     def _warnings(self) -> Iterator[str]:
-        """What is allowed, but hardly meant."""
+        """Warnings about settings that are valid but probably a mistake."""
         settings, expected = self.settings, self._expected_steps()
         falls = settings.schedule in ("cosine", "linear") or settings.cooldown
         if expected < settings.steps and falls:
             yield (
-                f"train.epochs ends this run after {expected:,} updates; the rate is to come down at train.steps ="
-                f" {settings.steps:,}: set train.steps={expected}"
+                f"train.epochs ends this run after {expected:,} updates, but the schedule ends at train.steps ="
+                f" {settings.steps:,}; set train.steps={expected}"
             )
-        if settings.samples and self._measure == "loss":
-            yield "with train.samples the loss on references rises: choose by BLEU, train.select and train.bleu_lines"
+        if settings.samples and self._criterion == "loss":
+            yield "with train.samples the loss on references rises; select by BLEU (train.select, train.bleu_lines)"
 
     def save(self) -> None:
         more = {"scaler": self.scaler.state_dict(), "tally": self.means.save()}
@@ -154,11 +154,11 @@ class Trainer:
         checkpoint.save_checkpoint(self.folder.checkpoints, self.model, self.optimizer, progress)
 
     def _updates(self) -> Iterator[list[Batch]]:
-        """The batches of every update from the present position on; moves the position."""
+        """The batches of each update from the current position on. Advances the position."""
         here, settings, data = self.position, self.settings, self.prepared.train
         while not here.finished:
             order = epoch_batches(data.lengths, settings.budget, settings.seed, here.epoch)
-            if here.batch >= len(order):  # resumed with larger batches: this epoch had fewer of them
+            if here.batch >= len(order):  # resumed with larger batches, so this epoch has fewer
                 here.epoch, here.batch = here.epoch + 1, 0
                 continue
             while here.batch < len(order):
@@ -173,18 +173,18 @@ class Trainer:
                 yield batches
 
     def batches(self, data: Encoded, numbers: np.ndarray) -> list[Batch]:
-        """This process's part of these sentences, in as many shares as it has threads."""
+        """The sentences of this process, as one batch per thread."""
         own = self.world.shard(numbers)
-        shares = [own[first :: self.threads.count].tolist() for first in range(self.threads.count)]
+        parts = [own[first :: self.threads.count].tolist() for first in range(self.threads.count)]
         ends = self.prepared.source.ends_word, self.prepared.target.ends_word
         return [
-            collate([data[number] for number in share], *ends, self.policy.unit).to(self.device)
-            for share in shares
-            if share
+            collate([data[number] for number in part], *ends, self.policy.unit).to(self.device)
+            for part in parts
+            if part
         ]
 
     def update(self, batches: list[Batch]) -> Update:
-        """One step over some batches."""
+        """One optimizer step over these batches."""
         step = self.position.step
         positions = int(self.world.sum(sum(int(batch.real.sum()) for batch in batches))[0])
         seeds = [self.world.seed(f"{self.settings.seed} {step} {number}") for number in range(len(batches))]
@@ -211,16 +211,16 @@ class Trainer:
         return Update(nll, positions, norm, reward, int(sentences))
 
     def _sample(self, batches: list[Batch], seeds: list[str]) -> list[Samples] | list[None]:
-        """The samples of each batch for minimum risk training, if it is on."""
+        """The samples of each batch for minimum risk training; None if it is off."""
         if (minimum_risk := self.minimum_risk) is None:
             return [None] * len(batches)
-        self.model.eval()  # for all threads: they share the model, and so whether dropout is on
+        self.model.eval()  # without dropout; set here, because all threads share the model
         return list(
             self.threads.map(lambda job: minimum_risk.sample(self.model, *job), zip(batches, seeds, strict=True))
         )
 
     def _gradients(self, job: tuple[Batch, Samples | None, str, float, int]) -> tuple[float, tuple[Tensor, ...]]:
-        """The negative log likelihood of one part of a batch, and its part of the gradient of all `positions`."""
+        """The negative log-likelihood of one part of a batch, and its share of the gradient over all `positions`."""
         batch, samples, seed, weight, positions = job
         rng = random.Random(seed)
         with seeded(rng.getrandbits(63)), self._autocast():
@@ -229,7 +229,7 @@ class Trainer:
             if samples and samples.selected:
                 own, g, weights = samples.selected
                 minimised = minimised + weight * loss_of(self.model, own, g, 0.0, weights).smoothed
-        # Under a policy that never reads, the encoder has no part in the loss: its gradient is zero.
+        # Under a policy that never reads, the encoder does not affect the loss, and its gradient is zero.
         scaled = self.scaler.scale(minimised / positions)
         gradients = torch.autograd.grad(scaled, self._parameters, allow_unused=True, materialize_grads=True)
         return float(loss.nll), gradients
@@ -240,7 +240,7 @@ class Trainer:
         return torch.autocast(self.device.type, self.precision)
 
     def _validate(self) -> Figures:
-        """Measure the average of the last weights, and keep it if it is the best so far."""
+        """Validate the average of the last weights, and keep it if it is the best so far."""
         here, settings = self.position, self.settings
         snapshots = self.folder.snapshots
         name = snapshots / f"{here.step:08d}.safetensors"
@@ -250,22 +250,22 @@ class Trainer:
             if old not in kept:
                 old.unlink()
         weights = checkpoint.average(map(checkpoint.load_tensors, kept))
-        measured = self._build_model()
-        measured.load_state_dict(weights)
+        averaged = self._build_model()
+        averaged.load_state_dict(weights)
         with self.threads.all_cores():
-            figures = validate(measured.to(self.device).eval(), self.prepared, self.config, self.policy)
-        score = -figures.loss if self._measure == "loss" else figures.bleu
-        here.best_of = self._measure
+            figures = validate(averaged.to(self.device).eval(), self.prepared, self.config, self.policy)
+        score = -figures.loss if self._criterion == "loss" else figures.bleu
+        here.best_of = self._criterion
         here.since_best += 1
-        if (score, -figures.loss) > (here.best, -here.best_loss):  # a BLEU of 0 says little
+        if (score, -figures.loss) > (here.best, -here.best_loss):  # the loss decides between equal BLEU scores
             here.best, here.best_loss, here.best_step, here.since_best = score, figures.loss, here.step, 0
             facts = {"step": here.step, "averaged": len(kept), "valid": dataclasses.asdict(figures)}
             checkpoint.save_model(self.folder.weights, weights, facts)
         return figures
 
     @property
-    def _measure(self) -> str:
-        """What the best model is chosen by."""
+    def _criterion(self) -> str:
+        """The criterion of the best model."""
         settings = self.settings
         return f"BLEU of {settings.bleu_lines}" if settings.select == "bleu" and settings.bleu_lines else "loss"
 
@@ -276,7 +276,7 @@ class Trainer:
         if settings.epochs and here.epoch >= settings.epochs:
             return f"all {settings.epochs} epochs are done"
         if settings.patience and here.since_best >= settings.patience:
-            return f"no better validation in the last {settings.patience}"
+            return f"no improvement in the last {settings.patience} validations"
         return ""
 
 

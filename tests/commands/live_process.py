@@ -1,4 +1,4 @@
-"""A running `stacl translate` to talk with, through pipes or on a terminal."""
+"""Runs `stacl translate` as a process, through pipes or on a terminal."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from tests.conftest import ROOT
 from tests.helpers import frames
 
 LINES = [source for source, _ in corpus("copy").open("test")]
-PATIENCE = 60.0  # seconds until a test gives up on a process; the machine may be busy
+TIMEOUT = 60.0  # seconds; the machine may be busy
 
 
 def command(run: Path, *options: object) -> list[str]:
@@ -29,45 +29,45 @@ def command(run: Path, *options: object) -> list[str]:
 
 
 def environment(**more: str) -> dict[str, str]:
-    # Without PYTHONUNBUFFERED, which would hide that a word was not flushed.
+    # Without PYTHONUNBUFFERED, which would hide a missing flush.
     kept = {name: value for name, value in os.environ.items() if name != "PYTHONUNBUFFERED"}
     return kept | {"PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"} | more
 
 
 class Process:
-    """A running `stacl translate`; `hear` is what it has to say so far, up to a wanted end."""
+    """A running `stacl translate`, with its output so far."""
 
-    def __init__(self, process: subprocess.Popen[bytes], ear: int, mouth: int) -> None:
-        self.process, self._ear, self._mouth = process, ear, mouth
-        self.heard = b""
+    def __init__(self, process: subprocess.Popen[bytes], output: int, input: int) -> None:
+        self.process, self._output, self._input = process, output, input
+        self.output = b""
 
-    def tell(self, text: str) -> None:
-        os.write(self._mouth, text.encode(errors="surrogateescape"))
+    def send(self, text: str) -> None:
+        os.write(self._input, text.encode(errors="surrogateescape"))
 
-    def hear_until(self, wanted: str) -> str:
-        self._listen(lambda text: re.search(wanted, text) is not None, wanted)
+    def read_until(self, wanted: str) -> str:
+        self._read_until(lambda text: re.search(wanted, text) is not None, wanted)
         return self.text()
 
-    def see(self, source: str, translation: str) -> None:
-        """On a terminal: waits for these two lines. One reading may end amid a drawing, so there is no earlier sign."""
-        self._listen(lambda text: frames(text)[-1:] == [(source, translation)], (source, translation))
+    def wait_for_lines(self, source: str, translation: str) -> None:
+        """Wait until the terminal shows these two lines. A read may end in the middle of a redraw."""
+        self._read_until(lambda text: frames(text)[-1:] == [(source, translation)], (source, translation))
 
-    def _listen(self, enough: Callable[[str], bool], wanted: object) -> None:
-        deadline = time.monotonic() + PATIENCE
-        while not enough(self.text()):
-            ready, _, _ = select.select([self._ear], [], [], max(0.0, deadline - time.monotonic()))
-            assert ready, f"waited for {wanted!r}, heard only {self.text()!r}"
-            more = os.read(self._ear, 65536)
+    def _read_until(self, done: Callable[[str], bool], wanted: object) -> None:
+        deadline = time.monotonic() + TIMEOUT
+        while not done(self.text()):
+            ready, _, _ = select.select([self._output], [], [], max(0.0, deadline - time.monotonic()))
+            assert ready, f"waited for {wanted!r}, got only {self.text()!r}"
+            more = os.read(self._output, 65536)
             assert more, f"it ended without {wanted!r}: {self.text()!r}"
-            self.heard += more
+            self.output += more
 
     def text(self) -> str:
-        return self.heard.decode(errors="replace")
+        return self.output.decode(errors="replace")
 
     def rest(self) -> str:
-        with contextlib.suppress(OSError):  # how a terminal ends
-            while more := os.read(self._ear, 65536):
-                self.heard += more
+        with contextlib.suppress(OSError):  # a closed terminal raises
+            while more := os.read(self._output, 65536):
+                self.output += more
         return self.text()
 
 
@@ -90,8 +90,8 @@ def errors_of(live: Process) -> str:
     return live.process.stderr.read().decode()
 
 
-def said_by_a_session(run: Path, words: list[str], spec: str) -> tuple[list[str], list[str]]:
-    """Before the end of the source, and after it."""
+def session_output(run: Path, words: list[str], spec: str) -> tuple[list[str], list[str]]:
+    """Return the target words before the end of the source, and after it."""
     session = api.load(run).stream(spec, decoding=Decoding(beam=5))
     said = [word.text for source in words for word in session.read(source)]
     return said, [word.text for word in session.close()]
@@ -99,7 +99,7 @@ def said_by_a_session(run: Path, words: list[str], spec: str) -> tuple[list[str]
 
 @contextlib.contextmanager
 def terminal(run: Path, *options: object) -> Iterator[tuple[Process, int]]:
-    """The command on a pseudo-terminal of 100 columns, and the terminal's own end of it."""
+    """Run the command on a pseudo-terminal of 100 columns. Yield the process and the terminal."""
     ours, theirs = pty.openpty()
     termios.tcsetwinsize(theirs, (24, 100))
     with subprocess.Popen(

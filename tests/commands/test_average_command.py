@@ -109,14 +109,14 @@ def test_what_has_no_mean(copy_run, another, tmp_path, capsys):
         return line
 
     out = tmp_path / "out"
-    assert "an average needs two runs or more" in refused(copy_run, "--out", out)
-    assert "is there already" in refused(copy_run, another, "--out", tmp_path)
+    assert "at least two runs" in refused(copy_run, "--out", out)
+    assert "already exists" in refused(copy_run, another, "--out", tmp_path)
     assert "no-run" in refused(tmp_path / "no-run", copy_run, "--out", out)
     translated = tmp_path / "translated"
     shutil.copytree(another, translated)
     text = (translated / "config.toml").read_text(encoding="utf-8")
     (translated / "config.toml").write_text(re.sub("(?m)^target = .*$", 'target = "fr"', text), encoding="utf-8")
-    assert "they have no mean" in refused(translated, copy_run, "--out", out)
+    assert "cannot be averaged" in refused(translated, copy_run, "--out", out)
     (translated / "model.safetensors").unlink()
     shutil.copy(copy_run / "config.toml", translated)
     shutil.rmtree(translated / "data")
@@ -126,5 +126,5 @@ def test_what_has_no_mean(copy_run, another, tmp_path, capsys):
     (another / "model.safetensors").write_bytes(damaged[:-100])
     assert "is damaged" in refused(copy_run, another, "--out", out)
     (another / "vocabulary" / "source.model").write_bytes(b"other pieces")
-    assert "has another vocabulary: they have no mean" in refused(another, copy_run, "--out", out)
+    assert "cannot be averaged" in refused(another, copy_run, "--out", out)
     assert not out.exists()

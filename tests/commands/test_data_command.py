@@ -62,14 +62,14 @@ def test_prepared_files_are_aligned_and_filtered(capsys: pytest.CaptureFixture[s
     assert "kept 2 of 4 pairs" in out
     assert "dropped 1: a side is empty" in out
     code, _, err = run(capsys, own, "--out", str(out_folder))
-    assert (code, "train.de is there already; name another folder with --out" in err) == (2, True)
+    assert (code, "train.de already exists; name another folder with --out" in err) == (2, True)
     out_folder = tmp_path / "again"
     run(capsys, own, "--out", str(out_folder), "--duplicates", "--longest", "2")
     assert (out_folder / "train.de").read_text(encoding="utf-8") == "Ja.\nJa.\n"
     assert sorted(path.name for path in out_folder.iterdir()) == ["train.de", "train.en"]
 
 
-def test_what_is_measured_on_is_not_filtered(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+def test_test_sets_are_not_filtered(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     code, out, _ = run(capsys, "copy:held_out=5", "--split", "val", "--longest", "1", "--out", str(tmp_path / "out"))
     assert code == 0
     assert "dropped" not in out
@@ -98,13 +98,13 @@ def test_several_corpora(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> 
         (["multi30"], "did you mean multi30k?"),
         (["copy", "--split", "vall"], "has no split 'vall'; did you mean val?"),
         (["copy:pears=3"], "did you mean pairs?"),
-        (["--verify"], "need the name of a corpus"),
+        (["--verify"], "require the name of a corpus"),
         (["multi30k", "--source", "zh"], "is between de and en"),
         (["multi30k", "--root", "/nowhere"], "/nowhere/deen-small/train.de: no such file"),
         (["copy", "--longest", "0", "--out", "unused"], "filter: expected 1 <= shortest <= longest"),
-        (["copy", "--longest", "9"], "are about what --out writes, and there is no --out"),
-        (["copy", "--duplicates"], "are about what --out writes, and there is no --out"),
-        (["copy", "--verify", "--split", "val"], "--verify is about all files of a corpus"),
+        (["copy", "--longest", "9"], "--longest, --ratio and --duplicates require --out"),
+        (["copy", "--duplicates"], "--longest, --ratio and --duplicates require --out"),
+        (["copy", "--verify", "--split", "val"], "--verify checks all files of a corpus"),
     ],
 )
 def test_mistakes_are_one_line_and_exit_2(capsys: pytest.CaptureFixture[str], words: list[str], message: str) -> None:
@@ -124,14 +124,14 @@ def test_an_output_folder_that_is_a_file(capsys: pytest.CaptureFixture[str], own
 def test_verify(capsys: pytest.CaptureFixture[str], own: str, tmp_path: Path) -> None:
     code, out, _ = run(capsys, own, "--verify")
     assert code == 0
-    assert out.count("no checksum is known for it; it has sha256") == 2
+    assert out.count("no known checksum; it has sha256") == 2
     (tmp_path / "deen-small").mkdir()
     (tmp_path / "deen-small" / "train.de").write_text("falsch\n")
     code, out, err = run(capsys, "multi30k", "--root", str(tmp_path), "--verify")
     assert code == 2
     assert "train.de: differs" in out
     assert "train.en: missing" in out
-    assert "10 of 10 files of multi30k are not as expected" in err
+    assert "10 of 10 files of multi30k are missing or differ" in err
     assert run(capsys, "copy", "--verify")[:2] == (0, "copy has no files\n")
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from stacl import __main__, api
-from stacl.commands import distill
+from stacl.training import distill
 from stacl.corpora.base import corpus
 from stacl.decoding.options import Decoding
 from stacl.live.translator import Translator
@@ -119,8 +119,8 @@ def test_a_policy_that_is_edited_meanwhile_stays_what_it_was(teacher, expected, 
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        (["A dog runs.", "A cat sits."], ".partial-said.en:2 was translated before, but the corpus has another there"),
-        (["A dog runs."], ".partial-said.en:2 was translated before, but the corpus ends before it"),
+        (["A dog runs.", "A cat sits."], ".partial-said.en:2 is already translated, but the corpus has a different line"),
+        (["A dog runs."], ".partial-said.en:2 is already translated, but the corpus ends before it"),
     ],
 )
 def test_another_text_is_no_end_of_this_one(tmp_path, capsys, monkeypatch, text, message):
@@ -158,9 +158,9 @@ def test_files_of_unequal_length_are_cut_to_what_both_have(tmp_path):
     one, other = tmp_path / "one", tmp_path / "other"
     one.write_bytes(b"a\nb\nc\n")
     other.write_bytes(b"A\nB\nhal")
-    assert distill._keep_whole_lines([one, other]) == 2
+    assert distill._keep_whole_lines((one, other)) == 2
     assert (one.read_bytes(), other.read_bytes()) == (b"a\nb\n", b"A\nB\n")
-    assert distill._keep_whole_lines([one, tmp_path / "none"]) == 0
+    assert distill._keep_whole_lines((one, tmp_path / "none")) == 0
     assert one.read_bytes() == b""
 
 
@@ -178,7 +178,7 @@ def test_another_way_of_translating_is_not_mixed_in(teacher, tmp_path, capsys):
     (tmp_path / ".partial-said.target").write_text("b\n")
     (tmp_path / "said.json").write_text(json.dumps({"policy": "wait-k:3"}))
     assert command(teacher, tmp_path / "said") == 2
-    assert "half-made" in capsys.readouterr().err
+    assert "unfinished distillation" in capsys.readouterr().err
     assert (tmp_path / ".partial-said.target").read_text() == "b\n"
 
 
@@ -193,7 +193,7 @@ def test_two_at_once_are_one_too_many(teacher, tmp_path, capsys):
 def test_somebody_elses_file_is_not_overwritten(teacher, tmp_path, capsys):
     (tmp_path / "said.json").write_text('[{"set": "precious"}]')
     assert command(teacher, tmp_path / "said") == 2
-    assert "says nothing of a distillation" in capsys.readouterr().err
+    assert "does not describe a distillation" in capsys.readouterr().err
     assert (tmp_path / "said.json").read_text() == '[{"set": "precious"}]'
 
 
@@ -210,7 +210,7 @@ def test_finished_files_are_not_overwritten(teacher, tmp_path, capsys, sides):
     for side in sides:
         (tmp_path / f"said.{side}").write_text("precious\n")
     assert command(teacher, tmp_path / "said") == 2
-    assert f"said.{sides[0]} is there already" in capsys.readouterr().err
+    assert f"said.{sides[0]} already exists" in capsys.readouterr().err
     assert [(tmp_path / f"said.{side}").read_text() for side in sides] == ["precious\n"] * len(sides)
 
 
@@ -221,7 +221,7 @@ def test_finished_files_are_not_overwritten(teacher, tmp_path, capsys, sides):
         (["--size", "0"], "--size must be at least 1"),
         (["--split", "tset"], "has no split 'tset'; did you mean test?"),
         (["--policy", "wait-q"], "wait-q"),
-        (["--out", "."], "expected the beginning of two file names"),
+        (["--out", "."], "expected the start of two file names"),
     ],
 )
 def test_mistakes_are_said_in_one_line(teacher, tmp_path, capsys, more, complaint):

@@ -1,4 +1,4 @@
-"""`stacl evaluate`: scores of a model that has learned to copy, in both forms, live and batched, interrupted or not."""
+"""`stacl evaluate` with a model that has learned to copy: live and batched, interrupted and resumed."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from tests.conftest import stacl
 
 pytestmark = pytest.mark.slow
 LINES = [source for source, _ in corpus("copy").open("test")][:40]
-# Where the clock counts, no two runs are equal.
+# Scores that depend on time differ between runs.
 TIMED = ("ms_per_word", "RTF")
 
 
 @pytest.fixture
 def files(tmp_path: Path) -> dict[str, Path]:
-    """A source of forty lines; a perfect reference, and one in which every second line is something else."""
+    """A source of forty lines, a perfect reference, and a reference in which every second line is wrong."""
     other = [line if number % 2 else "baba befe" for number, line in enumerate(LINES)]
     found = {}
     for name, lines in {"source": LINES, "perfect": LINES, "other": other, "short": LINES[:-1]}.items():
@@ -81,13 +81,13 @@ def test_the_table_has_a_row_for_each_policy(copy_run, files, capsys):
     assert any(line.startswith("BLEU: nrefs:1|") for line in signatures)
 
 
-def test_without_a_policy_it_is_the_models_own(copy_run, files, capsys):
+def test_the_default_policy_is_the_models_own(copy_run, files, capsys):
     shown = json.loads(run(capsys, copy_run, "--source", files["source"], "--reference", files["perfect"], "--json"))
     assert [result["policy"] for result in shown] == ["wait-k:1"]
 
 
 def test_several_references(copy_run, files, capsys):
-    """Each line may follow the one or the other: two references give what the better one gives."""
+    """Each line may match either reference: two references give the score of the better one."""
     scores, signatures = {}, {}
     for names in (("perfect",), ("other",), ("other", "perfect")):
         paths = [files[name] for name in names]
@@ -96,7 +96,7 @@ def test_several_references(copy_run, files, capsys):
     assert scores["other",]["BLEU"] < 80
     assert scores["other", "perfect"]["BLEU"] == pytest.approx(scores["perfect",]["BLEU"])
     assert signatures["other", "perfect"]["BLEU"].startswith("nrefs:2|")
-    # Lengths are those of the first.
+    # Lengths are those of the first reference.
     assert scores["other", "perfect"]["AL_ref"] == scores["other",]["AL_ref"] != scores["perfect",]["AL_ref"]
 
 
@@ -116,12 +116,12 @@ def test_live_and_batched_score_the_same(copy_run, files, capsys, beam, ahead):
     assert 0 < timed["ms_per_word"] < 10_000
     assert timed["AL_CA"] > 0
     assert "clock:wall" in live[0]["signatures"]["ms_per_word"]
-    # Who is one word behind is one word's time behind; the machine adds little. (Under `full` this model is silent.)
+    # A lag of one word is the time of one word plus a little computing. (Under `full` this model writes nothing.)
     for scores in scores_of(live)[:2]:
         assert scores["AL_CA"] / 1000 == pytest.approx(0.4 * scores["AL"], rel=0.5)
 
 
-def test_the_speaker_sets_the_clock(copy_run, files, capsys):
+def test_the_pace_sets_the_times(copy_run, files, capsys):
     common = (copy_run, "--source", files["source"], "--reference", files["perfect"], "--policy", "wait-k:2", "--live")
     slow, fast = (scores_of(json.loads(run(capsys, *common, "--json", "--pace", pace)))[0] for pace in (4, 0.001))
     assert slow["RTF"] < 0.5 < fast["RTF"]
@@ -135,7 +135,7 @@ def scores_of(results: list[dict]) -> list[dict]:
 
 
 class Counted:
-    """How many sentences were decoded."""
+    """Counts the sentences that were decoded."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.lines: list[str] = []
@@ -153,7 +153,7 @@ def counted(monkeypatch: pytest.MonkeyPatch) -> Counted:
     return Counted(monkeypatch)
 
 
-def test_kept_traces_are_whole_and_score_alike(copy_run, files, capsys, tmp_path):
+def test_saved_traces_are_complete_and_score_the_same(copy_run, files, capsys, tmp_path):
     out = tmp_path / "deep" / "out"
     shown = run(capsys, copy_run, "--source", files["source"], "--reference", files["perfect"], "--json", "--out", out)
     assert json.loads((out / "scores.json").read_text()) == json.loads(shown)
@@ -166,7 +166,7 @@ def test_kept_traces_are_whole_and_score_alike(copy_run, files, capsys, tmp_path
 
 
 @pytest.mark.parametrize("cut", ["in a line", "between lines", "no line", "garbage"])
-def test_an_interrupted_evaluation_goes_on(copy_run, files, capsys, tmp_path, counted, cut):
+def test_an_interrupted_evaluation_resumes(copy_run, files, capsys, tmp_path, counted, cut):
     out = tmp_path / "out"
     command = (copy_run, "--source", files["source"], "--reference", files["perfect"], "--json", "--out", out)
     whole = run(capsys, *command)
@@ -193,21 +193,21 @@ def test_an_interrupted_evaluation_goes_on(copy_run, files, capsys, tmp_path, co
     assert counted.lines == []
 
 
-def test_traces_of_something_else_are_not_taken(copy_run, files, capsys, tmp_path, counted):
+def test_traces_of_another_text_or_model_are_not_used(copy_run, files, capsys, tmp_path, counted):
     out = tmp_path / "out"
     command = (copy_run, "--source", files["source"], "--reference", files["perfect"], "--out", out)
     run(capsys, *command)
     counted.lines.clear()
     run(capsys, *command, "--beam", 2)
     assert len(counted.lines) == len(LINES)
-    assert len(json.loads((out / "scores.json").read_text())) == 2  # what was measured before is still there
+    assert len(json.loads((out / "scores.json").read_text())) == 2  # earlier results are kept
     kept = (out / "wait-k-1.jsonl").read_bytes()
     files["source"].write_text("\n".join(LINES[::-1]) + "\n")
     counted.lines.clear()
     run(capsys, *command)
     assert counted.lines == LINES[::-1]
     assert (out / "wait-k-1.jsonl.1").read_bytes() == kept
-    assert len(json.loads((out / "scores.json.1").read_text())) == 2  # of the other text: not of one curve with these
+    assert len(json.loads((out / "scores.json.1").read_text())) == 2  # results of the other text
     (now,) = json.loads((out / "scores.json").read_text())
     assert now["model"] == str(copy_run)
     (out / "scores.json").write_text(json.dumps([now | {"weights": "another's", "policy": "wait-k:9"}]))
@@ -233,7 +233,7 @@ class Sure(Policy):
 """
 
 
-def test_a_policy_that_was_edited_is_another(copy_run, files, capsys, tmp_path, counted):
+def test_an_edited_policy_is_evaluated_again(copy_run, files, capsys, tmp_path, counted):
     own, out = tmp_path / "mine.py", tmp_path / "out"
     common = (copy_run, "--source", files["source"], "--reference", files["perfect"], "--json", "--out", out)
     lagging = []
@@ -241,7 +241,7 @@ def test_a_policy_that_was_edited_is_another(copy_run, files, capsys, tmp_path, 
         own.write_text(f"def g(t): return {k} + t - 1\n")
         lagging.append(scores_of(json.loads(run(capsys, *common, "--policy", f"{own}:g")))[0]["AL"])
     assert lagging[0] < lagging[1]
-    for sure in (0.5, 0.6):  # which no schedule shows
+    for sure in (0.5, 0.6):  # not visible in the schedule
         own.write_text(WEIGHING.format(sure=sure))
         counted.lines.clear()
         run(capsys, *common, "--policy", f"{own}:Sure")
@@ -300,7 +300,7 @@ def test_sets_of_corpora_are_named_and_scored_one_by_one(copy_run, tmp_path, cap
     first, second = json.loads(run(capsys, *arguments, "--json"))
     assert (first["set"], second["set"]) == ("copy/test", "copy/val")
     assert min(first["scores"]["BLEU"], second["scores"]["BLEU"]) > 95
-    assert "copy/val\npolicy" in run(capsys, *arguments)  # from what --out kept
+    assert "copy/val\npolicy" in run(capsys, *arguments)  # from the traces in --out
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""Several evaluations at once, with one folder for what they find."""
+"""Several evaluations at once that share one --out folder."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ def text(tmp_path: Path) -> Path:
     return file
 
 
-def test_a_sweep_of_processes_loses_no_scores(text, tmp_path):
-    """What each adds takes its time between reading and writing, as on a slow disk: none may read meanwhile."""
+def test_concurrent_processes_lose_no_scores(text, tmp_path):
+    """Each process is slow between reading and writing the scores, as on a slow disk."""
     slow = (
         "import sys, time; from stacl.support import files; from stacl.__main__ import main; sync = files._sync\n"
         "files._sync = lambda path: (time.sleep(1 * ('scores' in path.name)), sync(path))\n"
@@ -46,7 +46,7 @@ def test_a_sweep_of_processes_loses_no_scores(text, tmp_path):
     assert not list((tmp_path / "out").glob(".*"))
 
 
-def test_two_that_would_write_one_trace_file_are_one_too_many(text, tmp_path, capsys):
+def test_a_second_writer_of_a_trace_file_is_refused(text, tmp_path, capsys):
     command = ["evaluate", "photos-de-en", "--source", str(text), "--reference", str(text)]
     command += ["--policy", "wait-k:1", "--out", str(tmp_path / "out")]
     with sole_writer(tmp_path / "out" / "wait-k-1.jsonl", "writing to"):
@@ -55,8 +55,8 @@ def test_two_that_would_write_one_trace_file_are_one_too_many(text, tmp_path, ca
     assert not list((tmp_path / "out").iterdir())
 
 
-def test_who_waits_for_a_lock_that_was_removed_takes_the_new_one(tmp_path):
-    """Else he and who comes after him would both have one, each his own."""
+def test_a_waiter_takes_the_new_lock_after_the_old_one_is_removed(tmp_path):
+    """Otherwise it and the next process would each hold a different lock file."""
     order: list[str] = []
 
     def take(name: str) -> None:

@@ -1,4 +1,4 @@
-"""`stacl export`: a trained run becomes a folder that translates without torch, and says the same."""
+"""`stacl export`: the exported folder translates without torch, with the same output."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tests.conftest import stacl
 pytestmark = pytest.mark.slow
 
 
-def test_an_exported_run_says_what_the_run_says(copy_run, tmp_path):
+def test_an_exported_run_translates_like_the_run(copy_run, tmp_path):
     done = stacl("export", copy_run, tmp_path / "fast")
     assert done.returncode == 0, done.stderr
     assert done.stdout.rstrip().endswith("MB")
@@ -30,7 +30,7 @@ def test_an_exported_run_says_what_the_run_says(copy_run, tmp_path):
     assert said.stdout.splitlines() == [" ".join(words) for words in theirs]
 
 
-def test_another_vocabulary_is_noticed(tmp_path):
+def test_another_vocabulary_is_an_error(tmp_path):
     folder = tmp_path / "de-en"
     shutil.copytree(pretrained.folder("de-en"), folder)
     api.load(folder)
@@ -43,8 +43,8 @@ def test_mistakes(copy_run, tmp_path):
     (tmp_path / "there").mkdir()
     for arguments, message in [
         ((copy_run, tmp_path / "there"), "already exists"),
-        ((tmp_path / "nowhere", tmp_path / "out"), "holds no trained weights"),
-        ((pretrained.folder("de-en"), tmp_path / "out"), "holds no trained weights"),
+        ((tmp_path / "nowhere", tmp_path / "out"), "has no trained weights"),
+        ((pretrained.folder("de-en"), tmp_path / "out"), "has no trained weights"),
     ]:
         done = stacl("export", *arguments)
         assert done.returncode == 2
@@ -53,7 +53,7 @@ def test_mistakes(copy_run, tmp_path):
         assert len(done.stderr.splitlines()) == 1
 
 
-def test_where_its_data_lay_is_not_passed_on():
+def test_folders_of_the_data_are_removed():
     data = DataSettings(source="de", target="en", root="/home/me", corpora=["multi30k*2", "files:path=/home/me/said*3"])
     kept = onnx._without_folders(Config(data=data, model=ModelSettings(start="/home/me/runs/first")))
     assert kept.data.corpora == ["multi30k*2", "files:path=said*3"]

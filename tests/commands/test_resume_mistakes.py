@@ -1,4 +1,4 @@
-"""Going on with a run that is another, damaged or finished: a clear word, and nothing is lost."""
+"""Resuming a run that differs, is damaged or has finished: a clear error, and no data is lost."""
 
 from __future__ import annotations
 
@@ -15,43 +15,43 @@ from tests.conftest import changes, complaint
 
 def test_a_run_is_not_overwritten(trained, capsys, quick):
     before = {path: path.stat().st_mtime_ns for path in trained.rglob("*") if path.is_file()}
-    assert "holds a run already" in complaint(capsys, "train", *quick, "--out", trained)
+    assert "already holds a run" in complaint(capsys, "train", *quick, "--out", trained)
     said = complaint(capsys, "train", "--resume", "--out", trained, "--set", "model.width=64")
-    assert "begun with another model.width" in said
+    assert "started with a different model.width" in said
     for change, message in (
-        ("train.optimizer=muon", "begun with another train.optimizer"),
-        ("train.seed=9", "begun with another train.seed"),
-        ("policy=wait-k:7", "begun under wait-k:1, not wait-k:7"),
+        ("train.optimizer=muon", "started with a different train.optimizer"),
+        ("train.seed=9", "started with a different train.seed"),
+        ("policy=wait-k:7", "started with wait-k:1, not wait-k:7"),
     ):
         assert message in complaint(capsys, "train", "--resume", "--out", trained, "--set", change)
     assert before == {path: path.stat().st_mtime_ns for path in trained.rglob("*") if path.is_file()}
 
 
-def test_a_run_without_its_data_is_a_run_still(trained, capsys, quick):
-    """Somebody removed what was prepared, to save space: the vocabulary stays the one that the weights belong to."""
+def test_a_run_without_its_data_can_be_resumed(trained, capsys, quick):
+    """The encoded data was removed to save space. The vocabulary must stay, because the weights belong to it."""
     shutil.rmtree(trained / "data")
     vocabulary, before = trained / "vocabulary" / "source.model", api.load(trained).translate("ba be")
-    assert "holds a run already" in complaint(capsys, "train", *quick, "--out", trained, "--set", "train.seed=9")
+    assert "already holds a run" in complaint(capsys, "train", *quick, "--out", trained, "--set", "train.seed=9")
     kept = vocabulary.stat().st_mtime_ns
     assert main(["train", "--resume", "--out", str(trained), "--set", "train.steps=4"]) == 0
     assert vocabulary.stat().st_mtime_ns == kept
     assert api.load(trained).translate("ba be") == before
 
 
-def test_the_best_by_another_measure_begins_anew(trained, capsys):
-    """A BLEU is above every negative loss: compared with it, no later model would ever be the best."""
+def test_the_best_model_is_reset_when_the_measure_changes(trained, capsys):
+    """BLEU is always above a negative loss. If they were compared, no later model would be the best."""
     assert model_facts(trained / "model.safetensors")["step"] <= 4
     changed = ["--set", "train.select=loss", "--set", "train.steps=6"]
     assert main(["train", "--resume", "--out", str(trained), *changed]) == 0
     assert model_facts(trained / "model.safetensors")["step"] == 6
-    # and the other way round
+    # and in the other direction
     changed = ["--set", "train.select=bleu", "--set", "train.steps=8"]
     assert main(["train", "--resume", "--out", str(trained), *changed]) == 0
     assert "best model from step 8" in capsys.readouterr().err
 
 
-def test_as_many_right_words_and_a_lower_loss_are_better(quick, tmp_path, capsys, monkeypatch):
-    """At the beginning nothing is right, and BLEU is 0 again and again; the loss falls all the same."""
+def test_at_equal_bleu_a_lower_loss_is_better(quick, tmp_path, capsys, monkeypatch):
+    """At the start BLEU stays 0 while the loss falls."""
     measured = trainer.validate
     monkeypatch.setattr(trainer, "validate", lambda *given: dataclasses.replace(measured(*given), bleu=0.0))
     out = tmp_path / "run"
@@ -62,28 +62,28 @@ def test_as_many_right_words_and_a_lower_loss_are_better(quick, tmp_path, capsys
     assert "all 6 steps are done; best model from step 6" in said
 
 
-def test_another_precision_on_the_way(trained, capsys):
+def test_resume_with_another_precision(trained, capsys):
     assert main(["train", "--resume", "--out", str(trained), *changes(train__precision="float16", train__steps=6)]) == 0
-    assert "train.precision is float16 from here on; it was auto" in capsys.readouterr().err
+    assert "train.precision changes from auto to float16" in capsys.readouterr().err
 
 
-def test_larger_batches_on_the_way(trained, capsys):
-    """The epoch has fewer of them than were done already: the next one begins."""
+def test_resume_with_larger_batches(trained, capsys):
+    """The epoch now has fewer batches than were already done, so the next epoch begins."""
     changes = ["--set", "train.budget=100000", "--set", "train.steps=6"]
     assert main(["train", "--resume", "--out", str(trained), *changes]) == 0
     said = capsys.readouterr().err
-    assert "train.budget is 100000 from here on; it was" in said
+    assert "train.budget changes from" in said
     assert "all 6 steps are done" in said
 
 
-def test_a_damaged_checkpoint_is_named_and_the_one_before_serves(trained, capsys):
+def test_a_damaged_checkpoint_is_named_and_the_previous_one_works(trained, capsys):
     newest = checkpoints(trained / "checkpoints")[-1]
     weights = newest / "weights.safetensors"
     content = bytearray(weights.read_bytes())
     content[-5] ^= 1
     weights.write_bytes(content)
     said = complaint(capsys, "train", "--resume", "--out", trained)
-    assert f"{newest.name}/weights.safetensors is damaged; remove the folder" in said
+    assert f"{newest.name}/weights.safetensors is damaged; remove " in said
     shutil.rmtree(newest)
     assert main(["train", "--resume", "--out", str(trained)]) == 0
     assert "resumed" in capsys.readouterr().err
@@ -96,7 +96,7 @@ def test_foreign_and_truncated_checkpoints(trained, capsys, tmp_path):
     (newest / "state.json").write_text(json.dumps(state | {"format": 99}))
     assert "another version" in complaint(capsys, "train", "--resume", "--out", trained)
     (newest / "state.json").write_text(json.dumps(state)[:40])
-    assert "is damaged, or is no checkpoint" in complaint(capsys, "train", "--resume", "--out", trained)
+    assert "is damaged or not a stacl checkpoint" in complaint(capsys, "train", "--resume", "--out", trained)
 
 
 def test_lines_that_a_run_did_not_write_are_named(trained, capsys):
@@ -115,21 +115,21 @@ def test_lines_that_a_run_did_not_write_are_named(trained, capsys):
         file.write_bytes(b"".join([first, damage, *rest]))
         assert message in complaint(capsys, *resume)
         file.write_bytes(before)
-    log.write_bytes(before + b'{"step": 4, "los')  # cut by a kill: nothing is lost that will not happen again
+    log.write_bytes(before + b'{"step": 4, "los')  # cut off by a kill; the resumed run writes it again
     assert main([*map(str, resume)]) == 0
     assert [json.loads(line)["step"] for line in log.read_text().splitlines()] == [2, 4, 6]
 
 
 def test_a_mean_cannot_be_resumed(trained, capsys):
-    """Without a checkpoint it would begin anew, and overwrite the weights."""
+    """Without a checkpoint it would start from scratch and overwrite the weights."""
     shutil.rmtree(trained / "checkpoints")
     shutil.rmtree(trained / "data")
     before = (trained / "model.safetensors").read_bytes()
-    assert "no training that could go on" in complaint(capsys, "train", "--resume", "--out", trained)
+    assert "has a model but no checkpoint" in complaint(capsys, "train", "--resume", "--out", trained)
     assert (trained / "model.safetensors").read_bytes() == before
 
 
-def test_what_is_missing_of_the_data_is_made_again(trained, capsys):
+def test_missing_data_is_encoded_again(trained, capsys):
     (trained / "data" / "valid.tsv").unlink()
     assert main(["train", "--resume", "--out", str(trained), "--set", "train.steps=6"]) == 0
     assert (trained / "data" / "valid.tsv").exists()
@@ -146,19 +146,19 @@ class Mine(Policy):
 """
 
 
-def test_a_policy_whose_file_was_edited_is_another(tmp_path, capsys, quick):
-    """Also in what no schedule shows: what it draws for each sentence."""
+def test_an_edited_policy_file_prevents_resuming(tmp_path, capsys, quick):
+    """This includes changes that the schedule does not show: what it samples for each sentence."""
     own, run = tmp_path / "g.py", tmp_path / "own"
     own.write_text(DRAWING.format(most=3))
     assert main(["train", *map(str, quick), "--out", str(run), "--set", f"policy={own}:Mine"]) == 0
     assert main(["train", "--resume", "--out", str(run), "--set", "train.steps=5"]) == 0
     own.write_text(DRAWING.format(most=9))
     said = complaint(capsys, "train", "--resume", "--out", run, "--set", "train.steps=6")
-    assert "is not what it was when" in said
+    assert "has changed since" in said
     kept = run / "schedule.json"
-    kept.write_text(json.dumps(json.loads(kept.read_text())[:100]))  # as older runs have it
+    kept.write_text(json.dumps(json.loads(kept.read_text())[:100]))  # the format of older runs
     own.write_text(DRAWING.format(most=9).replace("1 + t", "2 + t"))
-    assert "is not what it was when" in complaint(capsys, "train", "--resume", "--out", run)
+    assert "has changed since" in complaint(capsys, "train", "--resume", "--out", run)
     own.write_text(DRAWING.format(most=3))
     assert main(["train", "--resume", "--out", str(run), "--set", "train.steps=6"]) == 0
     assert len(json.loads(kept.read_text())) == 101
@@ -167,5 +167,5 @@ def test_a_policy_whose_file_was_edited_is_another(tmp_path, capsys, quick):
 def test_a_finished_run_keeps_the_config_that_it_was_trained_with(trained, capsys):
     before = (trained / "config.toml").read_bytes()
     assert main(["train", "--resume", "--out", str(trained), "--set", "train.rate=0.5"]) == 0
-    assert "has finished already" in capsys.readouterr().err
+    assert "has already finished" in capsys.readouterr().err
     assert (trained / "config.toml").read_bytes() == before

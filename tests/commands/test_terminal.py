@@ -1,4 +1,4 @@
-"""What is drawn on a terminal."""
+"""The output on a terminal."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from stacl.text.languages import language
 from tests.helpers import frames
 
 
-def test_a_finished_line_stays_whole_and_a_narrow_window_is_kept_to(monkeypatch):
+def test_a_finished_line_stays_whole_and_an_open_one_fits_the_window(monkeypatch):
     out = io.StringIO()
     view = TerminalView(language("de"), language("en"), out)
     words = [f"word{number}" for number in range(40)]
@@ -24,7 +24,7 @@ def test_a_finished_line_stays_whole_and_a_narrow_window_is_kept_to(monkeypatch)
         assert frames(out.getvalue())[-1] == (" ".join(words), " ".join(words))
 
 
-def test_wide_signs_are_shown_as_they_will_be_heard():
+def test_wide_characters_are_shown_cleaned():
     out = io.StringIO()
     view = TerminalView(language("zh"), language("en"), out)
     for key in "２０１９年我":
@@ -33,7 +33,7 @@ def test_wide_signs_are_shown_as_they_will_be_heard():
     assert frames(out.getvalue())[-1][0] == "2019年我"
 
 
-def test_a_word_that_was_broken_off_does_not_stay():
+def test_an_unfinished_word_is_removed():
     out = io.StringIO()
     view = TerminalView(language("de"), language("en"), out)
     view.add_source("Ein")
@@ -43,8 +43,8 @@ def test_a_word_that_was_broken_off_does_not_stay():
     assert frames(out.getvalue())[-1] == ("Ein", "A")
 
 
-def test_letters_that_make_no_word_yet_are_seen():
-    """Where no space ends a word, the next letters do: until then they are shown as they were typed."""
+def test_letters_of_an_unfinished_word_are_shown():
+    """Without spaces, the next letters end a word. Until then letters are shown as typed."""
     out = io.StringIO()
     view = TerminalView(language("zh"), language("en"), out)
     for key in "你好吗":

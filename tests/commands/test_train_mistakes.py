@@ -1,4 +1,4 @@
-"""What a user can get wrong around training: one clear line, exit code 2, and nothing that was saved is lost."""
+"""Mistakes with `stacl train`: one clear line, exit code 2, and saved files are kept."""
 
 from __future__ import annotations
 
@@ -77,11 +77,11 @@ def test_wrong_fields(tmp_path, capsys, quick, change, message):
         ('data.valid=["copy/nope"]', "corpus copy has no split 'nope'"),
         ('data.valid_files=["/nowhere.a", "/nowhere.b"]', "/nowhere.a: no such file"),
         ("model.start=nosuch", "no model nosuch"),
-        ("train.device=cuda", "no GPU is to be had here"),
+        ("train.device=cuda", "no GPU is available"),
         ('data.unseen=["copy"]', "data.unseen takes NAME/SPLIT"),
     ],
 )
-def test_what_is_quickly_known_is_said_before_any_work(tmp_path, capsys, quick, change, message):
+def test_simple_mistakes_are_reported_before_any_work(tmp_path, capsys, quick, change, message):
     if change.endswith("cuda") and torch.cuda.is_available():
         pytest.skip("there is a GPU")
     assert main(["train", *map(str, quick), "--out", str(tmp_path / "run"), "--set", change]) == 2
@@ -102,7 +102,7 @@ def test_files_that_are_missing_misaligned_empty_or_not_text(tmp_path, capsys, q
     assert "no config file" in complaint(capsys, "train", tmp_path / "absent.toml")
     (tmp_path / "broken.toml").write_text("[train\n")
     assert "not a readable TOML" in complaint(capsys, "train", tmp_path / "broken.toml")
-    assert "a config is needed" in complaint(capsys, "train")
+    assert "no config; give one" in complaint(capsys, "train")
     assert "not a run folder" in complaint(capsys, "train", "--resume", "--out", tmp_path / "nothing")
 
 
@@ -113,8 +113,8 @@ def test_a_corpus_that_is_only_for_measuring(tmp_path, capsys):
     assert "corpus eval-deen has no training split; its splits are" in said
 
 
-def test_odd_white_space_in_a_validation_text_does_not_part_its_lines(tmp_path, capsys):
-    """Some white space reads as a line end; source and target must stay together all the same."""
+def test_odd_white_space_in_a_validation_text_does_not_split_lines(tmp_path, capsys):
+    """Some white space looks like a line end. Source and target must stay aligned."""
     odd = "ein\u2028Mann\x85geht\tund\rlacht\x0c jetzt"
     config = files(tmp_path, f"{odd}\nzwei Frauen\n", "a man walks and laughs now\ntwo\u2029women\n")
     options = changes(train__steps=1, train__validate_every=1, train__average=1)
@@ -126,24 +126,24 @@ def test_odd_white_space_in_a_validation_text_does_not_part_its_lines(tmp_path, 
 def test_a_policy_that_decreases(tmp_path, capsys, quick):
     (tmp_path / "mine.py").write_text("def down(t): return 9 - t\n")
     said = complaint(capsys, "train", *quick, "--out", tmp_path / "run", "--set", f"policy={tmp_path}/mine.py:down")
-    assert "cannot unread" in said
+    assert "must not decrease" in said
 
 
-def test_a_failed_beginning_is_no_run(tmp_path, capsys, quick):
-    """After a mistake the same command with the mistake mended just works."""
+def test_a_failed_start_leaves_no_run(tmp_path, capsys, quick):
+    """After the mistake is fixed, the same command works."""
     complaint(capsys, "train", *quick, "--out", tmp_path / "run", "--set", "text.vocabulary=60000")
     assert main(["train", *map(str, quick), "--out", str(tmp_path / "run")]) == 0
 
 
-def test_a_model_to_begin_with_that_does_not_fit(trained, tmp_path, capsys, quick):
-    """It is known only once the data is prepared; mended, the run goes on from there."""
+def test_a_warm_start_that_does_not_fit(trained, tmp_path, capsys, quick):
+    """The mistake is found after the data is prepared. After it is fixed, the run continues from there."""
     options = [*quick, "--out", tmp_path / "next", "--set", f"model.start={trained}"]
     said = complaint(capsys, "train", *options, "--set", "model.width=64")
     assert "does not belong to this model" in said
     assert main(["train", *map(str, options), "--resume"]) == 0
 
 
-def test_a_gradient_that_is_no_number_is_not_taken():
+def test_a_gradient_that_is_not_finite_is_skipped():
     model = tiny_models()["rnn"]
     before = {name: tensor.clone() for name, tensor in model.state_dict().items()}
     optimizer = optim.build(model, TrainSettings())
@@ -159,17 +159,17 @@ def test_a_vocabulary_that_is_missing(tmp_path, capsys):
     options = changes(text__shared="false", text__vocabulary=310, train__steps=1, train__validate_every=1)
     assert main(["train", str(config), "--out", str(tmp_path / "run"), *options]) == 0
     (tmp_path / "run" / "vocabulary" / "target.model").unlink()
-    with pytest.raises(UserError, match=r"no vocabulary .*target\.model"):
+    with pytest.raises(UserError, match=r"vocabulary .*target\.model does not exist"):
         api.load(tmp_path / "run")
 
 
-def test_a_rate_that_would_never_come_down(tmp_path, capsys, quick):
+def test_a_rate_that_never_decreases(tmp_path, capsys, quick):
     short = changes(train__epochs=1, train__steps=1000, train__schedule="cosine")
     assert main(["train", *map(str, quick), *short, "--out", str(tmp_path / "run")]) == 0
-    assert "the rate is to come down at train.steps = 1,000: set train.steps=" in capsys.readouterr().err
+    assert "the schedule ends at train.steps = 1,000; set train.steps=" in capsys.readouterr().err
 
 
-def test_a_launcher_that_says_half(tmp_path, capsys, quick, monkeypatch):
+def test_incomplete_launcher_variables(tmp_path, capsys, quick, monkeypatch):
     monkeypatch.setenv("WORLD_SIZE", "2")
     monkeypatch.delenv("RANK", raising=False)
     said = complaint(capsys, "train", *quick, "--out", tmp_path / "run")
@@ -177,7 +177,7 @@ def test_a_launcher_that_says_half(tmp_path, capsys, quick, monkeypatch):
 
 
 def test_a_vocabulary_is_learned_from_all_of_the_text(tmp_path, capsys, monkeypatch):
-    """Corpora come one after another; the last ones have their say too."""
+    """The last corpora are included too."""
     monkeypatch.setattr(prepare, "VOCABULARY_LINES", 40)
     config = files(tmp_path, "der Hund\n" * 100 + "Zebrastreifen\n" * 100, "the dog\n" * 100 + "crossing\n" * 100)
     options = changes(text__vocabulary=320, data__duplicates="true", train__steps=1, train__validate_every=1)
@@ -185,16 +185,16 @@ def test_a_vocabulary_is_learned_from_all_of_the_text(tmp_path, capsys, monkeypa
     assert len(api.load(tmp_path / "run").source_pieces.encode_word("Zebrastreifen")) < 8
 
 
-def test_a_place_that_is_no_place_for_a_run(tmp_path, capsys, quick):
+def test_unusable_run_folders(tmp_path, capsys, quick):
     (tmp_path / "a file").write_text("precious\n")
-    assert "is a file, not a folder" in complaint(capsys, "train", *quick, "--out", tmp_path / "a file")
+    assert "is a file, not a run folder" in complaint(capsys, "train", *quick, "--out", tmp_path / "a file")
     (tmp_path / "own" / "vocabulary").mkdir(parents=True)
-    assert "has a vocabulary, but is not a run" in complaint(capsys, "train", *quick, "--out", tmp_path / "own")
+    assert "has a vocabulary but is not a run" in complaint(capsys, "train", *quick, "--out", tmp_path / "own")
     assert (tmp_path / "own" / "vocabulary").is_dir()
 
 
 def test_two_vocabularies_are_not_exchanged(tmp_path, quick):
-    """The other direction of a run with a vocabulary a language: German must not be cut like English."""
+    """For the other direction of a run with two vocabularies, German must not use the English one."""
     config = files(tmp_path, "der kleine Hund schläft heute\n" * 30, "the small dog is asleep today\n" * 30)
     common = {"text__shared": "false", "text__vocabulary": 310, "train__steps": 1, "train__validate_every": 1}
     assert main(["train", str(config), "--out", str(tmp_path / "there"), *changes(**common)]) == 0
@@ -208,7 +208,7 @@ def test_two_vocabularies_are_not_exchanged(tmp_path, quick):
 
 
 def test_a_full_disk(tmp_path, capsys, quick):
-    """On a real file system with too little room: the last whole checkpoint is there and can be resumed from."""
+    """On a real file system that is too small: the last complete checkpoint is kept and can be resumed."""
     if os.geteuid() != 0 or shutil.which("mount") is None:
         pytest.skip("only root can mount a small file system to fill")
     disk = tmp_path / "disk"
@@ -232,25 +232,25 @@ def test_a_full_disk(tmp_path, capsys, quick):
         subprocess.run(["umount", disk], check=True)
 
 
-def test_two_trainings_never_share_a_folder(capsys, trained):
+def test_two_processes_cannot_train_in_one_folder(capsys, trained):
     before = (trained / "config.toml").read_bytes(), checkpoints(trained / "checkpoints")
     with sole_use(trained, "training"):
         said = complaint(capsys, "train", "--resume", "--out", trained, "--set", "train.steps=6")
         assert "another process is training in" in said
     assert ((trained / "config.toml").read_bytes(), checkpoints(trained / "checkpoints")) == before
-    # The folder is free again when the other one has ended.
+    # The folder is free again when the other process has ended.
     assert main(["train", "--resume", "--out", str(trained), "--set", "train.steps=6"]) == 0
 
 
 def test_loading_a_model_runs_no_code(tmp_path, quick):
-    """A run folder may come from a stranger, and its config may name any file."""
+    """A run folder may come from an untrusted source, and its config may name any file."""
     own, folder = tmp_path / "mine.py", tmp_path / "run"
     own.write_text("def g(t): return t + 1\n")
     assert main(["train", *map(str, quick), "--out", str(folder), "--set", f"policy={own}:g"]) == 0
     own.write_text("raise SystemExit('this file was run')\n")
     translator = api.load(folder)
     assert str(translator.translate_lines(["ba"], "wait-k:1")[0].policy) == "wait-k:1"
-    with pytest.raises(UserError, match=r"was trained under .*mine.py:g, which is not part of it"):
+    with pytest.raises(UserError, match=r"was trained under .*mine.py:g, a file that is not part of it"):
         translator.stream()
     assert str(api.load(folder, policy="wait-k:2").policy) == "wait-k:2"
     own.write_text("def g(t): return t + 1\n")
@@ -262,8 +262,8 @@ def test_a_policy_that_never_reads_trains_with_any_encoder(tmp_path, quick):
     assert main(["train", *map(str, quick), "--out", str(tmp_path / "run"), *changed]) == 0
 
 
-def test_a_policy_that_is_edited_meanwhile_stays_what_it_was(tmp_path, quick, monkeypatch):
-    """In training, in practice, in validation, and in what the run keeps of it."""
+def test_a_policy_that_is_edited_during_training_stays_the_same(tmp_path, quick, monkeypatch):
+    """In training, in sampling, in validation, and in the saved fingerprint."""
     mine, once = tmp_path / "mine.py", trainer.Trainer.resume
     mine.write_text("def g(t): return t + 1\n")
     outline = policy(f"{mine}:g").fingerprint()

@@ -1,4 +1,4 @@
-"""`stacl translate` as a process of its own: pipes, signals and mistakes."""
+"""`stacl translate` as a separate process: pipes, signals and mistakes."""
 
 from __future__ import annotations
 
@@ -22,27 +22,27 @@ from stacl.policies.base import policy
 from stacl.runs import pretrained
 from stacl.support.errors import UserError
 from stacl.traces import logs
-from tests.commands.live_process import LINES, PATIENCE, command, environment, errors_of, piped, said_by_a_session
+from tests.commands.live_process import LINES, TIMEOUT, command, environment, errors_of, piped, session_output
 from tests.conftest import stacl
 
 pytestmark = pytest.mark.slow
 
 
-def test_a_word_is_said_before_its_line_or_the_input_ends(copy_run):
-    """Every word comes while the process waits for the next: nothing sits in a buffer."""
+def test_a_word_is_written_before_its_line_or_the_input_ends(copy_run):
+    """Every word is written while the process waits for the next one: nothing is buffered."""
     first, second = LINES[:2]
     with piped(copy_run, "--policy", "wait-k:1") as live:
         for heard, word in enumerate(first.split(), start=1):
-            live.tell(word[:2])
-            live.tell(word[2:] + " ")
+            live.send(word[:2])
+            live.send(word[2:] + " ")
             so_far = " ".join(first.split()[:heard])
-            assert live.hear_until(f"{so_far}$") == so_far
-        live.tell("\n")
-        assert live.hear_until("\n$") == first + "\n"
-        live.tell(second)
+            assert live.read_until(f"{so_far}$") == so_far
+        live.send("\n")
+        assert live.read_until("\n$") == first + "\n"
+        live.send(second)
         live.process.stdin.close()
         assert live.rest() == f"{first}\n{second}\n"
-        assert live.process.wait(PATIENCE) == 0
+        assert live.process.wait(TIMEOUT) == 0
         assert errors_of(live) == ""
 
 
@@ -55,35 +55,35 @@ def test_a_word_is_said_before_its_line_or_the_input_ends(copy_run):
         (f"{LINES[0]}\r\n{LINES[1]}", f"{LINES[0]}\n{LINES[1]}\n"),
     ],
 )
-def test_a_line_out_for_a_line_in(copy_run, text, expected):
+def test_one_output_line_per_input_line(copy_run, text, expected):
     done = stacl("translate", copy_run, input=text)
     assert (done.stdout, done.stderr, done.returncode) == (expected, "", 0)
 
 
 @pytest.mark.parametrize("sent", [signal.SIGINT, signal.SIGTERM])
-def test_told_to_end_while_waiting_it_says_what_is_due(babbler, sent):
+def test_a_signal_while_waiting_finishes_the_sentence(babbler, sent):
     words = LINES[1].split()[:5]
-    before, due = said_by_a_session(babbler, words, "wait-k:3")
+    before, due = session_output(babbler, words, "wait-k:3")
     assert (len(before), len(due) > 3) == (3, True)
     expected = " ".join(before + due)
     with piped(babbler, "--policy", "wait-k:3") as live:
-        live.tell(" ".join(words) + " ")
-        live.hear_until(re.escape(" ".join(before)) + "$")  # so words 3, 4 and 5 have come
+        live.send(" ".join(words) + " ")
+        live.read_until(re.escape(" ".join(before)) + "$")  # words 3, 4 and 5 have arrived
         live.process.send_signal(sent)
         assert live.rest() == expected + "\n"
-        assert live.process.wait(PATIENCE) == 128 + sent
+        assert live.process.wait(TIMEOUT) == 128 + sent
         assert errors_of(live) == ""
 
 
-def test_interrupted_at_work_it_ends_between_two_words(copy_run, tmp_path):
-    """A file leaves no moment of waiting: the signal comes while a word is computed, and harms none."""
+def test_a_signal_while_computing_stops_between_two_words(copy_run, tmp_path):
+    """With a file there is no waiting, so the signal arrives while a word is computed."""
     text, log = tmp_path / "long.txt", tmp_path / "log.jsonl"
     text.write_text("\n".join(LINES * 500) + "\n")
     with piped(copy_run, text, "--policy", "wait-k:1", "--trace", log) as live:
-        live.hear_until("(?s)\n.*\n.*\n")
+        live.read_until("(?s)\n.*\n.*\n")
         live.process.send_signal(signal.SIGINT)
         said = live.rest()
-        assert live.process.wait(PATIENCE) == 130
+        assert live.process.wait(TIMEOUT) == 130
         assert errors_of(live) == ""
     lines = said.splitlines()
     assert said.endswith("\n")
@@ -95,8 +95,8 @@ def test_interrupted_at_work_it_ends_between_two_words(copy_run, tmp_path):
     assert lines[-1] == " ".join(last.target)
 
 
-def test_interrupted_twice_it_ends_at_once(monkeypatch, tmp_path, capsys):
-    """In the middle of a beam's step, from which the sentence cannot go on."""
+def test_a_second_signal_stops_at_once(monkeypatch, tmp_path, capsys):
+    """In the middle of a beam step, after which the sentence cannot continue."""
     text = tmp_path / "one.de"
     text.write_text("Ein Mann und zwei Kinder, die am Strand mit einem Hund spielen.\n")
     write, steps = OnnxEngine.write, iter(range(1, 1000))
@@ -112,8 +112,8 @@ def test_interrupted_twice_it_ends_at_once(monkeypatch, tmp_path, capsys):
     assert capsys.readouterr().err == ""
 
 
-def test_a_pipe_that_does_not_wait_is_made_to(copy_run):
-    """Its writer is told that there is no room, and Python would drop the rest without a word."""
+def test_a_non_blocking_output_is_made_blocking(copy_run):
+    """When a non-blocking pipe is full, Python would silently drop the rest."""
     ours, theirs = os.pipe()
     try:
         os.set_blocking(theirs, False)
@@ -155,7 +155,7 @@ def test_a_file_has_no_speaker_and_an_empty_line_is_a_sentence(copy_run, tmp_pat
     assert first.compute_seconds > 0
 
 
-def test_the_trace_never_goes_over_the_text(copy_run, tmp_path):
+def test_the_trace_never_overwrites_the_text(copy_run, tmp_path):
     text = tmp_path / "text"
     text.write_text(f"{LINES[0]}\n")
     (tmp_path / "link").symlink_to(text)
@@ -171,7 +171,7 @@ def test_the_trace_never_goes_over_the_text(copy_run, tmp_path):
     assert text.read_text() == f"{LINES[0]}\n"
 
 
-def test_a_replacement_character_that_was_written_is_utf8(copy_run):
+def test_a_replacement_character_in_the_text_is_utf8(copy_run):
     done = stacl("translate", copy_run, input=f"{LINES[0]} \ufffd\n")
     assert (done.returncode, done.stderr) == (0, "")
 
@@ -188,14 +188,14 @@ def test_a_replacement_character_that_was_written_is_utf8(copy_run):
         ("full", None),
     ],
 )
-def test_only_a_model_for_all_these_lags_is_adaptive_by_itself(trained, expected):
+def test_only_a_model_for_all_lags_is_adaptive_by_default(trained, expected):
     shipped = load("photos-de-en")
     manifest = msgspec.structs.replace(shipped.manifest, policy=trained)
     translator = Translator(manifest, shipped.engine, shipped.source_pieces, shipped.target_pieces)
     assert str(translator.live_policy) == (expected or str(policy(trained).decoding_policy()))
 
 
-def test_without_a_policy_a_model_for_every_k_waits_only_where_it_must(copy_run, tmp_path):
+def test_the_default_policy_of_a_model_for_every_k_is_adaptive(copy_run, tmp_path):
     for model, expected in ((pretrained.folder("photos-de-en"), "confidence:2-6"), (copy_run, "wait-k:1")):
         log = tmp_path / f"{model.name}.jsonl"
         done = stacl("translate", model, "--trace", log, input=f"{LINES[0]}\n")
@@ -203,7 +203,7 @@ def test_without_a_policy_a_model_for_every_k_waits_only_where_it_must(copy_run,
         assert [trace.policy for trace in logs.read(log, "trace")] == [expected]
 
 
-def test_pace_makes_a_speaker(copy_run, tmp_path):
+def test_pace_simulates_a_speaker(copy_run, tmp_path):
     log, (line, *_) = tmp_path / "log.jsonl", LINES
     done = stacl("translate", copy_run, "--policy", "wait-k:1", "--pace", 0.2, "--trace", log, input=line)
     assert done.stdout == line + "\n"
@@ -249,7 +249,7 @@ def test_mistakes_are_one_line(copy_run, tmp_path, options, message):
     assert named(message) in done.stderr
 
 
-def test_odd_text_has_as_many_lines_as_before(copy_run, tmp_path):
+def test_odd_text_keeps_its_number_of_lines(copy_run, tmp_path):
     odd = [b"\xff\xfe sch\xf6n \xf0\x9f", b"\x00\x07 \x1b[31m\x7f", "😀 👩‍👩‍👧 🇩🇪".encode(), b"x" * 10_000]
     odd += ["שלום مرحبا".encode(), "我们在学习。".encode(), "▁baba▁ ▁".encode(), b"baba. Befe! 3. Mal", b"\xc2"]
     log = tmp_path / "log.jsonl"
@@ -270,24 +270,24 @@ def test_odd_text_has_as_many_lines_as_before(copy_run, tmp_path):
 
 
 @pytest.mark.parametrize(("model", "text", "encoding"), [("de-en", "schön", "latin1"), ("zh-en", "你好", "gb18030")])
-def test_what_is_not_utf8_is_told_what_it_may_be(model, text, encoding):
+def test_text_that_is_not_utf8_gets_an_encoding_suggestion(model, text, encoding):
     done = subprocess.run(command(model), input=text.encode(encoding), capture_output=True, env=environment())
     assert done.returncode == 0
     assert f"iconv -f {encoding} -t utf-8".encode() in done.stderr
 
 
-def test_a_reader_that_leaves_is_no_error(copy_run, tmp_path):
+def test_a_closed_output_pipe_is_not_an_error(copy_run, tmp_path):
     text = tmp_path / "long.txt"
     text.write_text("\n".join(LINES * 100) + "\n")
     with piped(copy_run, text, "--policy", "wait-k:1") as live:
-        live.hear_until("\n")
-        live.process.stdout.close()  # as `| head -1` does
-        assert live.process.wait(PATIENCE) == 141
+        live.read_until("\n")
+        live.process.stdout.close()  # like `| head -1`
+        assert live.process.wait(TIMEOUT) == 141
         assert errors_of(live) == ""
 
 
-def test_an_input_that_does_not_wait_is_waited_for():
-    """Whoever shares a pipe or a terminal may have made it so."""
+def test_a_non_blocking_input_is_read():
+    """Another process may have made a shared pipe or terminal non-blocking."""
     ear, mouth = os.pipe()
     os.set_blocking(ear, False)
     stop = SimpleNamespace(waiting=contextlib.nullcontext)
@@ -297,5 +297,5 @@ def test_an_input_that_does_not_wait_is_waited_for():
     os.close(mouth)
     assert _input.wait_for(ear, 100, stop) == b""
     os.close(ear)
-    with pytest.raises(UserError, match="the text cannot be read: Bad file descriptor"):
+    with pytest.raises(UserError, match="the input cannot be read: Bad file descriptor"):
         _input.wait_for(ear, 100, stop)

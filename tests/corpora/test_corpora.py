@@ -1,4 +1,4 @@
-"""What every file of stacl/corpora must keep, and what the kinds of corpora do with good and bad files."""
+"""The contract of every file in stacl/corpora, and good and bad files of each kind of corpus."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def small(tmp_path: Path) -> Path:
 
 
 def make(name: str, root: Path | None = None) -> Corpus:
-    """Any corpus of the folder; a user's own files get two lines of their own."""
+    """Any corpus by name; `files` gets two small files."""
     if name == "files":
         assert root is not None
         for code in ("de", "en"):
@@ -48,7 +48,7 @@ def make(name: str, root: Path | None = None) -> Corpus:
     return corpus(name, root=root)
 
 
-# The contract: a new file is covered before its author writes a test.
+# The contract. It covers every new corpus file automatically.
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -77,13 +77,13 @@ def test_both_directions(name: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_an_unknown_split_is_told_at_once(name: str, tmp_path: Path) -> None:
+def test_an_unknown_split_is_reported_at_once(name: str, tmp_path: Path) -> None:
     with pytest.raises(UserError, match="has no split 'trian'"):
         make(name, tmp_path).open("trian")
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_missing_files_are_told_at_once(name: str, tmp_path: Path) -> None:
+def test_missing_files_are_reported_at_once(name: str, tmp_path: Path) -> None:
     found = make(name, tmp_path)
     for path in found.files():
         path.unlink(missing_ok=True)
@@ -94,7 +94,7 @@ def test_missing_files_are_told_at_once(name: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", FOLDERS)
-def test_without_a_root_the_ways_to_name_one_are_told(name: str) -> None:
+def test_without_a_root_the_error_says_how_to_set_one(name: str) -> None:
     with pytest.raises(UserError, match=f"--root.*configuration.*{ROOT_VARIABLE}"):
         corpus(name).open(next(iter(corpus(name).splits)))
 
@@ -114,7 +114,7 @@ def test_rows_of_whole_corpora(name: str) -> None:
 
 
 def fill(found: FolderCorpus) -> None:
-    """The files of a corpus: from the samples, or sample lines of the same language under another name."""
+    """Create the files of a corpus from the samples, or from sample lines of the same language."""
     found.root.mkdir()
     for path in found.files():
         sample = SAMPLE / found.folder / path.name
@@ -127,7 +127,7 @@ def fill(found: FolderCorpus) -> None:
 
 
 def check_rows(found: Corpus) -> None:
-    """Each split opens, twice the same, every row with text on both sides and equally many references."""
+    """Each split opens twice with the same rows; all rows have text on both sides and as many references."""
     for split, role in found.splits.items():
         rows = list(itertools.islice(found.open_references(split), 200))
         assert rows == list(itertools.islice(found.open_references(split), 200))
@@ -199,22 +199,22 @@ def test_domains_and_groups(small: Path) -> None:
     assert "ted" not in MixedDeen(root=small, exclude="ted").used_domains()
 
 
-def test_a_domain_that_is_not_there(small: Path) -> None:
+def test_an_unknown_or_empty_domain(small: Path) -> None:
     with pytest.raises(UserError, match="did you mean ted"):
         corpus("mixed-deen:exclude=tedd", root=small)
-    with pytest.raises(UserError, match="no line of split train"):
+    with pytest.raises(UserError, match="split train has no line of the domain"):
         list(corpus("mixed-deen:domains=europarl", root=small).open("train"))
-    with pytest.raises(UserError, match="it has none"):
+    with pytest.raises(UserError, match="it has no domains"):
         corpus("multi30k:exclude=ted", root=small)
     (small / "deen-eval").mkdir()
     for code in ("de", "en"):
         (small / "deen-eval" / f"pud.{code}").write_text("eins\n", encoding="utf-8")
-    with pytest.raises(UserError, match="split pud does not say which domains its lines are of"):
+    with pytest.raises(UserError, match=r"split pud has no \.domain file"):
         list(corpus("eval-deen:domains=tatoeba", root=small).open("pud"))
     assert list(corpus("eval-deen", root=small).open("pud")) == [("eins", "eins")]
 
 
-def test_the_same_files_the_other_way(small: Path) -> None:
+def test_the_reverse_direction(small: Path) -> None:
     assert next(corpus("mixed-deen", "en", "de", small).open("train")) == ("one", "eins")
     assert next(corpus("mixed-deen", "English", root=small).open("train")) == ("one", "eins")
     with pytest.raises(UserError, match="between de and en, not from zh to en"):
@@ -325,7 +325,7 @@ def test_own_files_need_languages_and_names(tmp_path: Path) -> None:
 
 
 def test_files_are_streamed(tmp_path: Path) -> None:
-    """The first pair comes although the tenth line is broken: nothing is read ahead of need."""
+    """The first nine pairs can be read although the tenth line is broken."""
     write(tmp_path, a_de=b"1\n" * 9 + b"\xff\n", a_en=b"1\n" * 10)
     pairs = corpus("files:path=a", "de", "en", tmp_path).open()
     assert [next(pairs) for _ in range(9)] == [("1", "1")] * 9
@@ -355,7 +355,7 @@ def test_toys_depend_on_their_options_alone() -> None:
 
 
 def test_the_toy_corpus_never_changes() -> None:
-    """Pinned: a change here changes every trained toy."""
+    """Pinned: a change would invalidate every trained toy model."""
     assert next(corpus("reverse").open("train"))[0] == PINNED
 
 
@@ -364,7 +364,7 @@ def test_toy_words_are_different() -> None:
 
 
 @pytest.mark.parametrize("option", ["vocabulary=1", "vocabulary=9999", "longest=2", "pairs=0", "seed=x", "shortest=0"])
-def test_toys_refuse_nonsense(option: str) -> None:
+def test_toys_reject_invalid_options(option: str) -> None:
     with pytest.raises(UserError, match="toy corpus"):
         corpus(f"copy:{option}")
 

@@ -1,4 +1,4 @@
-"""A dictionary becomes pairs that one could say: no grammar, no remarks, no unfinished choices."""
+"""Dictionary entries become plain pairs without grammar, remarks and incomplete choices."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def test_sentences(root: Path) -> None:
     assert pairs(root, "ding:domains=sentences") == [("Die Kosten sind um 9% gestiegen.", "The cost is up by 9%.")]
 
 
-def test_each_way_to_say_it_gets_the_first_of_the_other_side(root: Path) -> None:
+def test_each_alternative_is_paired_with_the_first_one_of_the_other_side(root: Path) -> None:
     assert pairs(root, "ding:domains=words") == [
         ("Lohnkosten", "wage cost"),
         ("präsentieren", "to present something"),
@@ -52,14 +52,14 @@ def test_each_way_to_say_it_gets_the_first_of_the_other_side(root: Path) -> None
     assert ("to show", "etwas vorstellen") in pairs(root, "ding", "en")
 
 
-def test_abbreviations_are_spelt_out(root: Path) -> None:
+def test_abbreviations_are_expanded(root: Path) -> None:
     found = pairs(root, "ding:domains=phrases")
     assert ("sich jemandem vorstellen", "to introduce oneself to someone") in found
     assert ("jemanden im Auge haben", "to have someone in mind") in found
     assert ("Das ist mir egal.", "I don't care") in found
 
 
-def test_what_few_people_say_stands_apart(root: Path) -> None:
+def test_specialist_terms_are_a_separate_domain(root: Path) -> None:
     assert pairs(root, "ding:domains=terms") == [
         ("Nebelkrähe", "hooded crow"),
         ("die gemeine Nebelkrähe", "the common hooded crow"),
@@ -69,25 +69,25 @@ def test_what_few_people_say_stands_apart(root: Path) -> None:
     assert len(rest) + 2 == len(pairs(root, "ding"))
 
 
-def test_nothing_unsayable_and_nothing_without_its_other_side(root: Path) -> None:
+def test_incomplete_and_unpaired_parts_are_dropped(root: Path) -> None:
     found = pairs(root, "ding") + pairs(root, "ding", "en")
     assert not any(set("/{}[]()<>|…’") & set(source + target) for source, target in found)
     assert not {"alles", "usw.", "zwei Teile"} & {source for source, _ in found}
     assert ("ein Teil", "one part") in found
 
 
-def test_an_unknown_domain_is_told(root: Path) -> None:
+def test_an_unknown_domain_is_reported(root: Path) -> None:
     with pytest.raises(UserError, match="did you mean sentences"):
         corpus("ding:domains=sentence", root=root)
 
 
-def test_a_file_without_entries_is_told(root: Path) -> None:
+def test_a_file_without_entries_is_reported(root: Path) -> None:
     (root / "ding" / "train.txt").write_text("kein Eintrag\n", encoding="utf-8")
-    with pytest.raises(UserError, match="no entry of the wanted kind; expected lines as GERMAN :: ENGLISH"):
+    with pytest.raises(UserError, match="no entry in the selected domains"):
         pairs(root, "ding")
 
 
-def test_only_words_that_a_text_has(root: Path) -> None:
+def test_among_keeps_only_words_of_a_text(root: Path) -> None:
     (root / "own").mkdir()
     (root / "own" / "text.de").write_text('Er hat etwas "präsentiert", Sommerzeit.\nSo ist es.\n', encoding="utf-8")
     assert pairs(root, "ding:among=own/text.de") == [

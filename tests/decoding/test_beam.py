@@ -1,4 +1,4 @@
-"""Beams: that of the tail never scores below greedy, the one that looks ahead sees nothing that was not heard."""
+"""Beam search: the tail never scores below greedy, and the look-ahead sees only the source that was read."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from tests.live.test_session import TRANSLATORS, every_model, live
 
 
 @every_model
-def test_the_beam_leaves_alone_what_was_said_before_the_end(name):
+def test_the_beam_does_not_change_words_before_the_end(name):
     translator = TRANSLATORS[name]
     greedy, _ = live(translator, GERMAN[1], "wait-k:2")
     searched, _ = live(translator, GERMAN[1], "wait-k:2", beam=4)
@@ -30,22 +30,22 @@ def test_the_beam_leaves_alone_what_was_said_before_the_end(name):
 
 
 @every_model
-def test_looking_ahead_sees_nothing_that_was_not_heard(name):
-    """Whatever the speaker goes on to say, and whether he goes on at all, what was said by then is the same."""
-    said = []
+def test_the_look_ahead_does_not_see_unread_source(name):
+    """The output so far does not depend on the rest of the source."""
+    written = []
     for rest in (["Nein."], ["über", "den", "Zaun", "und", "lacht."], []):
         session = TRANSLATORS[name].stream("wait-k:2", decoding=Decoding(beam=3, ahead=3))
-        said.append([word.text for heard in GERMAN[1].split()[:4] for word in session.read(heard)])
+        written.append([word.text for source in GERMAN[1].split()[:4] for word in session.read(source)])
         for word in rest:
             session.read(word)
         session.close()
-        assert list(session.trace.target[: len(said[-1])]) == said[-1]
-    assert said[0] == said[1] == said[2] != []
+        assert list(session.trace.target[: len(written[-1])]) == written[-1]
+    assert written[0] == written[1] == written[2] != []
 
 
 @pytest.mark.parametrize("ahead", [0, 2])
-def test_a_beam_makes_room_for_others_after_each_piece(monkeypatch, ahead):
-    """A sentence of hundreds of words takes seconds, in which a server has others to turn to."""
+def test_a_beam_yields_after_each_piece(monkeypatch, ahead):
+    """A sentence of hundreds of words takes seconds, in which a server must serve other sessions."""
     translator = TRANSLATORS["transformer-causal"]
     expected = translator.translate_lines([GERMAN[1]], "wait-k:6", decoding=Decoding(beam=3, ahead=ahead))[0]
     writes, write = [0], translator.engine.write
@@ -55,17 +55,17 @@ def test_a_beam_makes_room_for_others_after_each_piece(monkeypatch, ahead):
         return write(*arguments)
 
     monkeypatch.setattr(translator.engine, "write", counted)
-    session, said = translator.stream("wait-k:6", decoding=Decoding(beam=3, ahead=ahead)), []
+    session, written = translator.stream("wait-k:6", decoding=Decoding(beam=3, ahead=ahead)), []
     for item in [*GERMAN[1].split(), SENTENCE_END]:
         for word in session.take(item):
             writes.append(0)
-            said += [word.text] if word else []
-    assert tuple(said) == expected.target
-    assert max(writes) == 1 + ahead  # to look ahead for a piece is one step
+            written += [word.text] if word else []
+    assert tuple(written) == expected.target
+    assert max(writes) == 1 + ahead  # the look-ahead for one piece is one step
 
 
 class Fork:
-    """An engine of a known language: after a, b is a little likelier than c, but only c leads to something likely."""
+    """An engine with known probabilities: after a, b is a little likelier than c, but only c has a likely successor."""
 
     A, B, C, GOOD = 5, 6, 7, 8
 
@@ -92,7 +92,7 @@ class Fork:
         return None, np.log(chances)
 
 
-def test_looking_ahead_takes_the_way_that_leads_somewhere():
+def test_the_look_ahead_finds_the_better_branch():
     engine, found = Fork(), []
     committed = Hypothesis(pieces=[Fork.A], reads=[1], units=1)
     prefix = PrefixState(committed, Fork.A, read=2, source=[3, 3], source_ended=False)
@@ -104,7 +104,7 @@ def test_looking_ahead_takes_the_way_that_leads_somewhere():
 
 
 def tail_score(translator, line: str, trace_pieces, committed: int, chosen) -> float:
-    """Mean log probability of the pieces after the committed ones, by the masked pass and the rules, END included."""
+    """Return the mean log probability of the pieces after the committed ones, including END, by the masked pass."""
     pieces = translator.source_pieces
     batch = collate(
         [(np.array(pieces.encode(line.split())), np.array(trace_pieces, dtype=np.int64))],
@@ -114,21 +114,21 @@ def tail_score(translator, line: str, trace_pieces, committed: int, chosen) -> f
     )
     with torch.no_grad():
         logits = translator.engine.model(batch, reading(chosen, batch, random.Random(0)))[0]
-    rules, said = translator.rules(chosen), Hypothesis()
+    rules, written = translator.rules(chosen), Hypothesis()
     source = [*pieces.encode(line.split()), END]
     for row, piece in zip(logits.numpy(), [*trace_pieces, END], strict=True):
-        if len(said.pieces) >= committed:
-            rules.restrict(row, said, PrefixState(said, 0, len(line.split()) + 1, source, source_ended=True))
-        said.add(piece, 0, pieces.ends_word, "word")
+        if len(written.pieces) >= committed:
+            rules.restrict(row, written, PrefixState(written, 0, len(line.split()) + 1, source, source_ended=True))
+        written.add(piece, 0, pieces.ends_word, "word")
     logs = logits.log_softmax(-1).gather(1, batch.target_out[0][:, None])[:, 0]
     return float(logs[committed:].mean())
 
 
 def beam_gains(name: str, spec: str) -> list[float]:
-    """How much better the beam's tail scores than the greedy one, for each sentence where both ended by themselves."""
+    """Return how much better the beam scores than greedy, for each sentence where both ended without the limit."""
     translator, chosen = random_translator(name), policy(spec)
     with torch.no_grad():
-        translator.engine.model.bias[END] += 1.5  # more eager to end: a tail cut off at its limit says nothing here
+        translator.engine.model.bias[END] += 1.5  # END is likelier: a tail that is cut at the limit cannot be compared
     ends_word, gains = translator.source_pieces.ends_word, []
     for line in GERMAN:
         found = []
@@ -154,7 +154,7 @@ def beam_gains(name: str, spec: str) -> list[float]:
 @every_model
 def test_the_beam_scores_at_least_as_well_as_greedy(name, spec):
     gains = beam_gains(name, spec)
-    assert len(gains) >= 4  # there was something to compare
+    assert len(gains) >= 4  # enough sentences to compare
     assert min(gains) >= -1e-5
 
 

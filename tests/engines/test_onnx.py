@@ -76,7 +76,7 @@ def test_live_equals_masked(engines, name, precision, spec, unit):
         state, done = engine.start(), 0
         for step, previous in enumerate(fed):
             due = sum(number <= g[row, step] for number in units)
-            while done < due:  # a few pieces at a time, as words come
+            while done < due:  # a few pieces at a time, as words arrive
                 upto = min(due, done + 2)
                 state = engine.read(state, np.array([source[done:upto]]))
                 done = upto
@@ -89,7 +89,7 @@ def test_live_equals_masked(engines, name, precision, spec, unit):
 @every_model
 @every_precision
 def test_batched_equals_masked(engines, name, precision, spec, unit):
-    """Rows that are not equally far, decoded together with `visible`."""
+    """Rows with different progress are decoded together with `visible`."""
     engine, batch = engines[name, precision], random_batch(unit)
     logits, g = masked(name, batch, spec, unit)
     visible = visible_pieces(batch.source_units, g).numpy()
@@ -127,8 +127,8 @@ def test_long_sentences_outgrow_the_first_buffers(engines, name):
 
 
 @every_model
-def test_states_are_values(engines, name):
-    """Writing or reading on from a state leaves it as it was: undo is keeping the old one."""
+def test_states_are_immutable(engines, name):
+    """Reading and writing do not change the old state, so it can be used again."""
     engine = engines[name, "float32"]
     before = engine.read(engine.start(), np.array([[5, 6, 7]]))
     before, first = engine.write(before, np.array([2]))
@@ -142,7 +142,7 @@ def test_states_are_values(engines, name):
     assert np.array_equal(expected, again)
     assert not np.allclose(expected, other, atol=1e-4)
     assert not np.allclose(first, expected, atol=1e-4)
-    again[:] = -np.inf  # the caller may change what it was given
+    again[:] = -np.inf  # the caller may change the logits
     assert np.array_equal(engine.write(before, np.array([10]))[1], expected)
 
 
@@ -188,7 +188,7 @@ def test_rows_can_be_selected(engines, name):
 
 @every_model
 def test_no_peeking(engines, name):
-    """What stands behind the visible pieces changes nothing, bit for bit."""
+    """Pieces after the visible ones do not change a single bit."""
     engine, pieces = engines[name, "int8"], random_batch("word").source.numpy()
     other = pieces.copy()
     other[:, 4:] = (other[:, 4:] * 7 + 5) % VOCABULARY
@@ -233,12 +233,12 @@ def test_a_vocabulary_for_both_languages_is_stored_once(tmp_path):
     assert twice > once + 4000 * 64
 
 
-def test_what_cannot_be_exported_is_said(tmp_path):
+def test_models_that_cannot_be_exported(tmp_path):
     with pytest.raises(UserError, match="Transformers"):
         export_model(tiny_models()["rnn"], tmp_path / "rnn")
     with pytest.raises(UserError, match="int8, float32"):
         export_model(MODELS["transformer-causal"], tmp_path / "half", "float16")
-    with pytest.raises(UserError, match="head of 6"):
+    with pytest.raises(UserError, match="multiple of 8 for export, not 6"):
         export_model(_small(width=12, heads=2), tmp_path / "narrow", "float32")
     with pytest.raises(UserError, match="float32"):
         export_model(_small(width=24, heads=3), tmp_path / "odd", "int8")
@@ -250,7 +250,7 @@ def _small(width: int, heads: int) -> Transformer:
     return Transformer(40, 40, width=width, inner=32, heads=heads, encoder_layers=1, decoder_layers=1)
 
 
-def test_damage_is_noticed(tmp_path):
+def test_damage_is_reported(tmp_path):
     folder = tmp_path / "model"
     export_model(MODELS["transformer-causal"], folder, "int8")
     weights = (folder / WEIGHTS).read_bytes()
@@ -266,7 +266,7 @@ def test_damage_is_noticed(tmp_path):
     (folder / MANIFEST).write_text("{")
     with pytest.raises(UserError, match="damaged"):
         load_engine(folder)[0]
-    with pytest.raises(UserError, match="no exported model"):
+    with pytest.raises(UserError, match="is not an exported model"):
         load_engine(tmp_path)[0]
 
 
@@ -287,8 +287,8 @@ for trace in translator.translate_lines(lines):
 
 @pytest.mark.slow
 @every_precision
-def test_a_trained_model_says_the_same_without_torch(copy_run, tmp_path, precision):
-    """From an exported folder to words, in a Python where torch cannot be imported."""
+def test_a_trained_model_translates_the_same_without_torch(copy_run, tmp_path, precision):
+    """Translates with an exported folder in a Python process that cannot import torch."""
     folder = export(copy_run, tmp_path / "exported", precision)
     assert not (folder / "model.safetensors").exists()
     translator = api.load(copy_run)
@@ -310,8 +310,8 @@ def test_a_trained_model_says_the_same_without_torch(copy_run, tmp_path, precisi
     assert same == len(lines) if precision == "float32" else same >= 98
 
 
-def said_of(engine: OnnxEngine, pieces: np.ndarray, chosen: list[int] | None = None) -> np.ndarray:
-    """Logits [B, 3, V] after the pieces; from the second step on only of the chosen rows, if some are."""
+def logits_of(engine: OnnxEngine, pieces: np.ndarray, chosen: list[int] | None = None) -> np.ndarray:
+    """Return logits [B, 3, V] after the pieces. From the second step on, only for the chosen rows if given."""
     state, found, rows = engine.read(engine.start(len(pieces)), pieces), [], list(range(len(pieces)))
     for step in range(3):
         if step == 1 and chosen is not None:
@@ -321,23 +321,23 @@ def said_of(engine: OnnxEngine, pieces: np.ndarray, chosen: list[int] | None = N
     return np.stack(found, axis=1)
 
 
-def test_a_row_has_the_same_logits_whoever_is_beside_it():
-    """To the last bit: a step of rounding makes a little difference a larger one, and then a word another."""
+def test_a_row_has_the_same_logits_in_every_batch():
+    """Bit for bit: rounding can amplify a small difference until a word changes."""
     engine = api.load("photos-de-en").engine
     pieces = np.random.default_rng(1).integers(4, 4000, (9, 8))
-    together = said_of(engine, pieces)
+    together = logits_of(engine, pieces)
     for size in range(1, 9):
-        np.testing.assert_array_equal(said_of(engine, pieces[:size]), together[:size])
-    np.testing.assert_array_equal(said_of(engine, pieces, [0, 1, 2]), together[:3])
+        np.testing.assert_array_equal(logits_of(engine, pieces[:size]), together[:size])
+    np.testing.assert_array_equal(logits_of(engine, pieces, [0, 1, 2]), together[:3])
 
 
-def test_company_changes_nothing(engines, monkeypatch):
-    """On every processor, also on one that would not need it."""
+def test_padding_changes_nothing(engines, monkeypatch):
+    """Also on a processor that does not need the padding."""
     engine = engines["transformer-causal", "float32"]
-    pieces = np.random.default_rng(2).integers(4, VOCABULARY, (5, 70))  # the buffers have to grow
-    expected = {size: said_of(engine, pieces[:size]) for size in (1, 2, 5)}
-    of_some = said_of(engine, pieces, [3, 1, 1])
+    pieces = np.random.default_rng(2).integers(4, VOCABULARY, (5, 70))  # the buffers must grow
+    expected = {size: logits_of(engine, pieces[:size]) for size in (1, 2, 5)}
+    of_some = logits_of(engine, pieces, [3, 1, 1])
     monkeypatch.setattr(engine, "_paired", True)
     for size, logits in expected.items():
-        close(said_of(engine, pieces[:size]), logits, "float32")
-    close(said_of(engine, pieces, [3, 1, 1]), of_some, "float32")
+        close(logits_of(engine, pieces[:size]), logits, "float32")
+    close(logits_of(engine, pieces, [3, 1, 1]), of_some, "float32")

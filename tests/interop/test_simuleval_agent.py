@@ -1,4 +1,4 @@
-"""Our translator driven by the real SimulEval: the same words, delays and figures as by `stacl evaluate`."""
+"""The agent in the real SimulEval: the same words, delays and scores as with `stacl evaluate`."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from tests.conftest import ROOT
 
 pytestmark = pytest.mark.slow
 SOURCES = [source for source, _ in corpus("copy").open("test")][:12]
-# Not as long as the sources, so that it matters whose length is taken.
+# The lengths differ from the sources, so that using the wrong length shows.
 REFERENCES = [" ".join(source.split()[1:] or ["baba"]) for source in SOURCES]
 WAYS = {
     "file": ("--agent", ROOT / "stacl" / "interop" / "simuleval.py"),
@@ -54,7 +54,7 @@ def simuleval(*arguments: object) -> subprocess.CompletedProcess[str]:
         ("class", "wait-k:3,unit=piece", 1, 0),
     ],
 )
-def test_the_same_words_delays_and_figures(copy_run, files, tmp_path, capsys, way, spec, beam, ahead):
+def test_the_same_words_delays_and_scores(copy_run, files, tmp_path, capsys, way, spec, beam, ahead):
     source, reference = files
     out = tmp_path / "simuleval"
     common = ("--source", source, "--policy", spec, "--beam", beam, "--ahead", ahead)
@@ -65,7 +65,7 @@ def test_the_same_words_delays_and_figures(copy_run, files, tmp_path, capsys, wa
     assert [trace.text() for trace in theirs] == [trace.text() for trace in ours]
     assert [trace.delays for trace in theirs] == [trace.delays for trace in ours]
     assert [trace.source_length for trace in theirs] == [trace.source_length for trace in ours]
-    if "c=" in spec:  # catch-up was at work: two words with the same delay before the source had ended
+    if "c=" in spec:  # catch-up: two words with the same delay before the source ended
         assert any(
             a == b < trace.source_length for trace in ours for a, b in zip(trace.delays, trace.delays[1:], strict=False)
         )
@@ -108,8 +108,8 @@ def test_mistakes_are_one_line(copy_run, files, options, message):
     assert "Traceback" not in done.stderr
 
 
-def test_states_are_the_callers(copy_run):
-    """One agent, two sentences at once, as in a pipeline: each has its own states."""
+def test_states_belong_to_the_caller(copy_run):
+    """One agent with two sentences at once, as in a pipeline: each has its own states."""
     agents, segments = importlib.import_module("simuleval.agents"), importlib.import_module("simuleval.data.segments")
     from stacl.interop.simuleval import StaclAgent
 

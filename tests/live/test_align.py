@@ -1,4 +1,4 @@
-"""Where target words come from, by the model's own account."""
+"""Word alignment from the probabilities of the model."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ def test_a_model_that_copies_aligns_each_word_with_itself(copy_run):
     assert run(alignment(translator, words, words)) == tuple(range(1, len(words) + 1))
 
 
-def test_surprise_after_all_was_heard_is_that_of_a_live_session():
-    """Row s of the table is what a session that has heard s words would have answered."""
+def test_surprise_equals_that_of_a_live_session():
+    """Row s of the table equals the result of a session that has read s words."""
     translator = random_translator()
     source, target = ["ba", "be", "bi"], ["bo", "bu"]
     found = run(surprise(translator, source, target))
@@ -29,7 +29,7 @@ def test_surprise_after_all_was_heard_is_that_of_a_live_session():
     assert (found > 0).all()
 
 
-def test_nothing_said_or_nothing_heard():
+def test_empty_source_or_target():
     translator = random_translator()
     assert run(alignment(translator, [], ["a", "b"])) == (None, None)
     assert run(alignment(translator, ["a"], [])) == ()

@@ -1,4 +1,4 @@
-"""A long stream through one session: nothing lost, memory flat. `benchmarks/hour.py` is the hour; this is its shape."""
+"""A long stream in one session: no word lost, constant memory. A short form of `benchmarks/hour.py`."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from stacl.live.sentence import Sentence
 from tests.helpers import GERMAN, random_translator
 
 pytestmark = pytest.mark.slow
-# Sentences with their marks, a stretch of forty words without any, abbreviations and numbers that end nothing.
+# Sentences with marks, forty words without a mark, and abbreviations and numbers that end no sentence.
 TEXT = " ".join([*GERMAN, "Am 3. Oktober kam z. B. Dr. Meier.", " ".join(GERMAN[3].rstrip(".").split() * 4), *GERMAN])
 WORDS = (TEXT.split() * 20)[:1500]
 
@@ -23,7 +23,7 @@ def alive(kind: type) -> int:
 
 
 def test_a_long_stream_loses_nothing_and_does_not_grow(monkeypatch):
-    monkeypatch.setattr("stacl.live.session.KEPT_TRACES", 20)  # so that they are full after the first third
+    monkeypatch.setattr("stacl.live.session.KEPT_TRACES", 20)  # full after the first third
     translator = random_translator()
     third = len(WORDS) // 3
     stream, peaks, kept = Stream(), [], []

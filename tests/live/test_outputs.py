@@ -1,4 +1,4 @@
-"""The shipped models translate as they did when the fixtures were written: the same words at the same delays."""
+"""The shipped models give the same words and delays as when the fixtures were written."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ OUTPUTS = DATA / "outputs"
 MODELS = sorted(path.name.removesuffix(".tsv.gz") for path in OUTPUTS.glob("*.tsv.gz"))
 POLICIES = ("wait-k:1", "wait-k:3", "full", "confidence:2-6")
 
-# The share of lines that may differ on a processor that rounds int8 products in another way.
+# Maximum share of lines that differ on a processor that rounds int8 products differently.
 OTHER_ROUNDING = 0.03
 
 
@@ -28,7 +28,7 @@ def same_rounding() -> bool:
 
 
 def expected(model: str) -> dict[str, list[tuple[str, str]]]:
-    """For each policy, the translation and the delays of each line of the source."""
+    """Return for each policy the translation and the delays of each source line."""
     found: dict[str, list[tuple[str, str]]] = {name: [] for name in POLICIES}
     with gzip.open(OUTPUTS / f"{model}.tsv.gz", "rt", encoding="utf-8", newline="\n") as file:
         for line in file:
@@ -48,8 +48,8 @@ def test_a_fixture_for_every_shipped_model() -> None:
 def test_outputs_are_unchanged(model: str) -> None:
     """Greedy decoding of 200 lines under four policies, word for word and delay for delay.
 
-    The weights are int8. Processors without VNNI add pairs of products in 16 bits with saturation, so a sum can
-    differ there, and with it now and then a word. On such a processor up to 3 % of the lines may differ.
+    The weights are int8. Processors without VNNI add pairs of products in 16 bits with saturation, so a sum,
+    and sometimes a word, can differ. On such a processor up to 3 % of the lines may differ.
     """
     translator = stacl.load(model)
     lines = (OUTPUTS / f"source.{translator.source_language.code}").read_text(encoding="utf-8").splitlines()

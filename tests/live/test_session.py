@@ -32,7 +32,7 @@ beams = pytest.mark.parametrize(
 
 
 class Spy:
-    """An engine that keeps what it answered."""
+    """An engine that records its results."""
 
     def __init__(self, engine) -> None:
         self.engine, self.logits = engine, []
@@ -45,7 +45,7 @@ class Spy:
 
 
 def live(translator, line: str, spec, **options):
-    """All words of a sentence through a session; each call's words, and the session."""
+    """Feed a sentence to a session. Return the words of each call, and the session."""
     session = translator.stream(spec, decoding=Decoding(**options))
     said = [session.read(word) for word in line.split()]
     said.append(session.close())
@@ -78,7 +78,7 @@ def test_live_logits_are_the_masked_ones(name, spec, unit):
 @both_units
 @every_policy
 @every_model
-def test_batched_decoding_says_the_same(name, spec, unit, search):
+def test_batched_decoding_writes_the_same(name, spec, unit, search):
     translator, chosen = TRANSLATORS[name], policy(spec, unit)
     lines = [GERMAN[0], GERMAN[4], "", "Nein.", "– ☺", f"☺ – Ein ☺ {'x' * 99}"]
     batched = translator.translate_lines(lines, chosen, decoding=Decoding(**search), size=4)
@@ -92,7 +92,7 @@ def test_batched_decoding_says_the_same(name, spec, unit, search):
 @every_policy
 @every_model
 def test_append_only(name, spec, search):
-    """What was returned stays: the calls together are the trace, and delays never exceed what had come."""
+    """The words of all calls are the trace, and delays never exceed the words that had arrived."""
     said, session = live(TRANSLATORS[name], GERMAN[1], spec, **search)
     words = [word for call in said for word in call]
     assert tuple(word.text for word in words) == session.trace.target
@@ -125,7 +125,7 @@ def test_any_chunks_of_bytes_give_the_same_words(cuts, segment):
     assert [trace.source for trace in session.traces] == [trace.source for trace in expected.traces]
 
 
-def test_no_source_word_is_lost_or_doubled_at_cuts():
+def test_no_source_word_is_lost_or_duplicated_at_sentence_ends():
     translator = TRANSLATORS["transformer-causal"]
     session = translator.stream("wait-k:2", segment=True)
     text = " ".join(GERMAN * 3)
@@ -141,7 +141,7 @@ def test_the_policy_can_change_mid_sentence():
     before = [word for source in words[:6] for word in session.read(source)]
     assert len(before) == 1
     at_once = session.change("wait-k:2")
-    assert len(at_once) == 4  # words 2 .. 5 are due now, with six words heard
+    assert len(at_once) == 4  # words 2 .. 5 are due, after six source words
     assert [word.delay for word in at_once] == [6, 6, 6, 6]
     assert len(session.read(words[6])) == 1
     session.change("full")
@@ -149,20 +149,20 @@ def test_the_policy_can_change_mid_sentence():
     session.close()
     assert session.trace.target[:5] == tuple(word.text for word in before + at_once)
     session = translator.stream("wait-k:2")
-    session.change("wait-k:2,unit=piece")  # nothing was heard yet
+    session.change("wait-k:2,unit=piece")  # nothing was read yet
     session.read(words[0])
-    with pytest.raises(UserError, match="unit stays piece"):
+    with pytest.raises(UserError, match="unit cannot change within a sentence"):
         session.change("wait-k:2")
 
 
-def test_gaps_set_sentences_apart():
+def test_gaps_separate_sentences():
     session = TRANSLATORS["transformer-causal"].stream("wait-k:1", segment=True)
     said = session.feed("Ein Mann schläft. Der Hund bellt laut. ") + session.close()
     assert {word.sentence for word in said} == {0, 1}
     assert "".join(word.gap + word.text for word in said) == " ".join(word.text for word in said)
 
 
-def test_how_far_behind_is_counted_in_the_present_sentence():
+def test_the_lag_is_counted_in_the_current_sentence():
     session = TRANSLATORS["transformer-causal"].stream("wait-k:3", segment=True)
     behind = []
     for word in ["Ein", "Mann", "schläft.", "Der", "Hund", "bellt", "laut."]:
@@ -173,7 +173,7 @@ def test_how_far_behind_is_counted_in_the_present_sentence():
 
 @beams
 @every_model
-def test_a_copy_goes_its_own_way(name, search):
+def test_a_copy_is_independent(name, search):
     translator, words = TRANSLATORS[name], GERMAN[1].split()
     expected = live(translator, GERMAN[1], "wait-k:2", **search)[1].trace.target
     session = translator.stream("wait-k:2", decoding=Decoding(**search))
@@ -219,7 +219,7 @@ def test_asynchronous():
     assert asyncio.run(listener()) == [word.text for word in expected]
 
 
-def test_a_closed_session_says_so():
+def test_a_closed_session_is_reported():
     session = TRANSLATORS["transformer-causal"].stream("wait-k:1")
     session.read("Ein")
     assert session.close()
@@ -237,8 +237,8 @@ def test_a_closed_session_says_so():
         TRANSLATORS["transformer-causal"].stream("wait-k:1", decoding=Decoding(beam=2, ahead=-1))
 
 
-def test_an_early_end_only_where_it_is_allowed():
-    """A model that always wants to end: masked it goes on to the end of the source, free it is silent."""
+def test_an_early_end_only_if_allowed():
+    """A model that always prefers END: masked, it continues to the end of the source; otherwise it writes nothing."""
     translator = random_translator()
     with torch.no_grad():
         translator.engine.model.bias[END] = 100.0
@@ -248,13 +248,13 @@ def test_an_early_end_only_where_it_is_allowed():
     assert all(trace.target == () for trace in free)
 
 
-def test_a_policy_that_never_reads_on_is_made_to_listen():
+def test_a_policy_that_never_reads_is_forced_to_read():
     trace = TRANSLATORS["transformer-causal"].translate_lines(GERMAN[:1], policy(lambda t: 1))[0]
     assert trace.delays[-1] == len(trace.source)
 
 
-def test_what_has_no_letter_is_said_as_it_was_heard():
-    """A model that is given marks alone invents words for them; so they wait for a word, or for the end."""
+def test_text_without_letters_is_copied():
+    """A model invents words if it gets only marks, so marks wait for a word or for the end."""
     translator = TRANSLATORS["transformer-causal"]
     session = translator.stream("wait-k:1")
     assert session.read("...") == []
@@ -265,12 +265,12 @@ def test_what_has_no_letter_is_said_as_it_was_heard():
     session.change("wait-k:1")
     assert session.read("–") == []
     first, *_ = session.read("Nein.")
-    assert first.delay == 2  # the policy would have had it said after the dash
+    assert first.delay == 2  # the policy alone would write it after the dash
 
 
 @pytest.mark.parametrize("copied", ["😀", "https://example.org/a_b", "www.example.org,", "me@example.org", "x" * 99])
-def test_what_no_model_knows_is_said_as_it_was_heard(copied):
-    """It changes nothing else, and stands about where it stood."""
+def test_unknown_words_are_copied(copied):
+    """It changes nothing else, and keeps about the same position."""
     translator = TRANSLATORS["transformer-causal"]
     words = GERMAN[0].split()
     _, alone = live(translator, GERMAN[0], "wait-k:2")
@@ -280,12 +280,12 @@ def test_what_no_model_knows_is_said_as_it_was_heard(copied):
         assert tuple(word.text for word in others) == alone.trace.target
         number = session.trace.target.index(copied)
         assert number == min(position, len(alone.trace.target))
-        assert session.trace.delays[number] > position  # nothing is said before it was heard
+        assert session.trace.delays[number] > position  # nothing is written before its source word was read
         heard_more = [word.delay > position for word in others]
         assert [word.delay - more for word, more in zip(others, heard_more, strict=True)] == list(alone.trace.delays)
 
 
-def test_a_picture_may_stand_at_a_word_without_a_space():
+def test_a_pictograph_may_follow_a_word_without_a_space():
     translator = TRANSLATORS["transformer-causal"]
     _, plain = live(translator, "Ein Kind isst ein Eis.", "wait-k:2")
     _, session = live(translator, "Ein Kind👩‍👩‍👧 isst ein Eis.😀", "wait-k:2")
@@ -295,7 +295,7 @@ def test_a_picture_may_stand_at_a_word_without_a_space():
     assert session.trace.source[1] == "Kind👩‍👩‍👧"
 
 
-def test_a_bullet_is_no_word_but_an_arrow_within_a_sentence_may_be():
+def test_a_bullet_is_not_a_word_but_an_arrow_in_a_sentence_may_be():
     translator = random_translator()
     heard = translator.source_sentence()
     assert [heard.add(word) for word in ("•", "→", "Ein", "+", "Mann")] == ["", "", "Ein", "", "Mann"]
@@ -318,7 +318,7 @@ def test_a_bullet_is_no_word_but_an_arrow_within_a_sentence_may_be():
         b"sch\xf6n \xff\xfe \xf0\x9f",
     ],
 )
-def test_odd_text_has_a_defined_outcome(text):
+def test_odd_text_has_a_defined_result(text):
     session = TRANSLATORS["transformer-causal"].stream("wait-k:1", segment=True)
     session.feed(text)
     session.close()
@@ -329,7 +329,7 @@ def test_odd_text_has_a_defined_outcome(text):
 
 
 def test_a_very_long_sentence():
-    """No end mark at all: cut by length, nothing lost."""
+    """Without an end mark it is split by length, and no word is lost."""
     translator = TRANSLATORS["transformer-causal"]
     session = translator.stream("wait-k:1", segment=True)
     count = 0

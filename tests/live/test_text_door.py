@@ -1,4 +1,4 @@
-"""One door for text: however a text arrives, the words and sentences are the same."""
+"""All inputs use the same text path: the words and sentences do not depend on how the text arrives."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def test_chunks_do_not_matter(text: str, size: int, code: str) -> None:
 
 
 @given(text=st.lists(ALPHABET).map("".join))
-def test_line_ends_are_all_that_lines_adds(text: str) -> None:
+def test_lines_adds_only_line_ends(text: str) -> None:
     fed, streamed = SourceText(language("de"), segment=True), SourceText(language("de"), segment=True)
     items = [item for item in streamed.lines([text]) if item is not LINE_END]
     expected = [*fed.feed(text), *fed.close()]
@@ -40,14 +40,14 @@ def test_line_ends_are_all_that_lines_adds(text: str) -> None:
     assert items == expected
 
 
-def test_a_word_that_is_broken_off_is_dropped_with_stop() -> None:
+def test_stop_drops_an_unfinished_word() -> None:
     source = SourceText(language("de"), segment=True)
     assert source.feed("Ein Ma") == ["Ein"]
     assert source.stop() == [SENTENCE_END]
 
 
 @pytest.mark.parametrize("policy", ["wait-k:2", "confidence:2-6"])
-def test_sessions_and_the_command_translate_alike(
+def test_sessions_and_the_command_translate_the_same(
     policy: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     from stacl.__main__ import main

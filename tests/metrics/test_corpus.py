@@ -77,7 +77,7 @@ def test_units() -> None:
 
 
 def test_one_corpus_one_unit() -> None:
-    with pytest.raises(UserError, match="sentence 2 counts in 'char', the ones before in 'word'"):
+    with pytest.raises(UserError, match="sentence 2 has unit 'char', but those before it have 'word'"):
         measure([FAST, Trace(1, (1,), unit="char")])
 
 
@@ -88,7 +88,7 @@ def test_a_path_cannot_be_counted_in_characters() -> None:
 
 @pytest.mark.parametrize("lines", [["x"], ["x", "y", "z"]])
 def test_unequal_line_counts(lines: list[str]) -> None:
-    with pytest.raises(UserError, match=rf"ref.en has {len(lines)} lines, but there are 2 sentences to score: line"):
+    with pytest.raises(UserError, match=rf"ref.en has {len(lines)} lines, but there are 2 sentences to score; line"):
         measure([SLOW, FAST], {"ref.en": lines})
 
 
@@ -158,9 +158,9 @@ def test_a_log_that_lacks_some_references() -> None:
     for traces in ([with_one, Trace(0, ())], [Trace(0, ()), Trace(0, ()), with_one]):
         assert measure(traces).scores["BLEU"] == measure([with_one]).scores["BLEU"]
     assert measure([Trace(0, ())]).sentences == 1
-    with pytest.raises(UserError, match="sentence 2 has no reference and those before it have one"):
+    with pytest.raises(UserError, match="sentence 2 has no reference, but those before it have one"):
         measure([with_one, FAST])
-    with pytest.raises(UserError, match="sentence 2 has a reference and those before it have none"):
+    with pytest.raises(UserError, match="sentence 2 has a reference, but those before it have none"):
         measure([FAST, with_one])
 
 

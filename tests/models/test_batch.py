@@ -1,4 +1,4 @@
-"""Batches: every pair once an epoch, within the budget, the same for the same seed; and the encoded text on disk."""
+"""Batches cover every pair once per epoch within the budget and follow the seed; encoded text on disk."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from stacl.text.subwords import BEGIN, END, PAD, Subwords
 from tests.helpers import ENDS_WORD, random_pieces
 from tests.samples import CORPORA, SAMPLE, lines
 
-# Words of pieces that do not end one (4, 5, 7, 8 ...) and a piece that does (6, 9, 12 ...).
+# A word is any number of inner pieces (4, 5, 7, 8 ...) and a final piece (6, 9, 12 ...).
 LONG, SHORT = np.array([4, 6, 9, 5, 7, 12]), np.array([6])
 
 
@@ -27,7 +27,7 @@ def test_collate_in_words():
     assert batch.source_lengths.tolist() == [3, 1]
     assert batch.target_in.tolist() == [[BEGIN, 6, PAD, PAD, PAD, PAD, PAD], [BEGIN, 4, 6, 9, 5, 7, 12]]
     assert batch.target_out.tolist() == [[6, END, PAD, PAD, PAD, PAD, PAD], [4, 6, 9, 5, 7, 12, END]]
-    # The end is decided as the first piece of the next word; padding repeats it.
+    # The end is predicted as the first piece of the next word; padding repeats it.
     assert batch.target_units.tolist() == [[1, 2, 2, 2, 2, 2, 2], [1, 1, 2, 3, 3, 3, 4]]
     assert batch.real.tolist() == [[True] * 2 + [False] * 5, [True] * 7]
 
@@ -66,7 +66,7 @@ def random_lengths(count: int, seed: int = 0) -> np.ndarray:
 
 
 @pytest.mark.parametrize("budget", [150, 400, 4096])
-def test_every_pair_once_an_epoch_within_the_budget(budget):
+def test_every_pair_once_per_epoch_within_the_budget(budget):
     lengths = random_lengths(3000)
     for epoch in range(3):
         batches = epoch_batches(lengths, budget, seed=7, epoch=epoch)
@@ -76,13 +76,13 @@ def test_every_pair_once_an_epoch_within_the_budget(budget):
             assert len(batch) * int(sides.max(axis=0).sum()) <= budget
 
 
-def test_a_pair_beyond_the_budget_goes_alone():
+def test_a_pair_beyond_the_budget_is_its_own_batch():
     lengths = np.array([[5, 5], [900, 3], [4, 6]])
     batches = epoch_batches(lengths, 64, seed=1, epoch=0)
     assert sorted(map(sorted, batches)) == [[0, 2], [1]]
 
 
-def test_no_pairs_make_no_batch():
+def test_no_pairs_give_no_batches():
     assert epoch_batches(np.zeros((0, 2), dtype=np.int32), 64, seed=1, epoch=0) == []
 
 
@@ -93,15 +93,15 @@ def test_the_order_follows_from_seed_and_epoch_alone():
         return [batch.tolist() for batch in epoch_batches(lengths, 500, seed, epoch)]
 
     first = order(3, 1)
-    np.random.seed(99)  # what is global has no say
+    np.random.seed(99)  # the global generator has no effect
     assert order(3, 1) == first
     for other in (order(3, 2), order(4, 1)):
-        # Not only the order of the batches differs: so does who is with whom.
+        # The composition of the batches differs too, not only their order.
         assert len({frozenset(batch) for batch in other} & {frozenset(batch) for batch in first}) < len(first) / 2
 
 
 def test_lengths_are_mixed_over_an_epoch():
-    """Sorted for padding, but not in time: short and long batches come in any order."""
+    """Batches have pairs of similar length, but short and long batches come in random order."""
     lengths = random_lengths(5000)
     means = [lengths[batch].mean() for batch in epoch_batches(lengths, 800, seed=1, epoch=0)]
     steps = np.abs(np.diff(means)).mean()
@@ -112,8 +112,8 @@ def test_lengths_are_mixed_over_an_epoch():
     ("folder", "root", "repeated", "vocabulary"),
     [("deen-large", SAMPLE, 40, 1200), pytest.param("deen-small", CORPORA, 1, 6000, marks=pytest.mark.corpora)],
 )
-def test_little_is_padding(folder: str, root: Path, repeated: int, vocabulary: int) -> None:
-    """On the sample, many copies stand for a corpus: batches of a few hundred lines are all unlike in length."""
+def test_batches_have_little_padding(folder: str, root: Path, repeated: int, vocabulary: int) -> None:
+    """The sample is repeated: a few hundred lines have too many different lengths for full batches."""
     words = [[line.split() for line in lines(f"{folder}/train.{code}", root=root)] for code in ("de", "en")]
     pieces = Subwords.train(words[0][::5] + words[1][::5], vocabulary)
     once = np.array([[len(pieces.encode(sentence)) for sentence in side] for side in words]).T
@@ -121,11 +121,11 @@ def test_little_is_padding(folder: str, root: Path, repeated: int, vocabulary: i
     for budget in (1024, 4096, 16_384):
         batches = epoch_batches(lengths, budget, seed=1, epoch=0)
         taken = sum(len(batch) * int((lengths[batch] + 1).max(axis=0).sum()) for batch in batches)
-        share = (lengths + 1).sum() / taken
-        assert share > 0.9, f"{share:.3f} of the positions are real at a budget of {budget}"
+        real = (lengths + 1).sum() / taken
+        assert real > 0.9, f"{real:.3f} of the positions are real at a budget of {budget}"
 
 
-def test_what_was_written_comes_back(tmp_path):
+def test_encoded_pairs_round_trip(tmp_path):
     rng = random.Random(2)
     pairs = [([rng.randrange(65_536) for _ in range(rng.randint(0, 40))] for _ in range(2)) for _ in range(50)]
     pairs = [tuple(map(tuple, pair)) for pair in pairs]
@@ -139,7 +139,7 @@ def test_what_was_written_comes_back(tmp_path):
         assert found[0].dtype == np.int64
 
 
-def test_a_damaged_folder_says_so(tmp_path):
+def test_a_damaged_folder_is_reported(tmp_path):
     def fresh():
         folder = tmp_path / "data"
         Encoded.write(folder, [((1, 2, 3), (4, 5)), ((6,), (7, 8))])

@@ -1,4 +1,4 @@
-"""What must always hold (SPEC 9), over every model, policy and unit."""
+"""Invariants of every model, policy and unit (SPEC 9)."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def test_every_model_file_is_covered():
 @every_policy
 @every_model
 def test_live_equals_masked(name, spec, unit):
-    """SPEC 9.1: piece by piece, reading only what the policy allows: the logits of the training pass."""
+    """SPEC 9.1: live decoding under the policy gives the logits of the training pass."""
     model, batch = MODELS[name], random_batch(unit)
     logits, g = masked(model, batch, spec, unit)
     for row in range(batch.size):
@@ -55,7 +55,7 @@ def test_live_equals_masked(name, spec, unit):
         state, done = model.start(), 0
         for step, previous in enumerate(fed):
             due = sum(number <= g[row, step] for number in units)
-            while done < due:  # a few pieces at a time, as words come
+            while done < due:  # a few pieces at a time, as in live use
                 upto = min(due, done + 2)
                 state = model.read(state, torch.tensor([source[done:upto]]))
                 done = upto
@@ -68,7 +68,7 @@ def test_live_equals_masked(name, spec, unit):
 @every_policy
 @every_model
 def test_batched_decoding_equals_masked(name, spec, unit):
-    """Rows that are not equally far, decoded together with `visible`: the logits of the training pass."""
+    """Rows with different delays, decoded together with `visible`, give the logits of the training pass."""
     model, batch = MODELS[name], random_batch(unit)
     logits, g = masked(model, batch, spec, unit)
     visible = visible_pieces(batch.source_units, g)
@@ -84,7 +84,7 @@ def test_batched_decoding_equals_masked(name, spec, unit):
 @every_policy
 @every_model
 def test_no_peeking(name, spec, unit):
-    """SPEC 9.2: another source word after g(t) changes nothing at t, bit for bit."""
+    """SPEC 9.2: source words after g(t) do not change the logits at t, bit for bit."""
     model, batch = MODELS[name], random_batch(unit)
     logits, g = masked(model, batch, spec, unit)
     for seen in range(int(batch.source_lengths.max()) + 1):
@@ -97,8 +97,8 @@ def test_no_peeking(name, spec, unit):
 
 @everywhere
 @every_model
-def test_what_is_seen_does_matter(name, unit):
-    """The test above could not fail if the source were ignored altogether."""
+def test_visible_words_matter(name, unit):
+    """Guards the test above, which would pass if the model ignored the source."""
     model, batch = MODELS[name], random_batch(unit)
     logits, _ = masked(model, batch, "wait-k:2", unit)
     other = torch.where(batch.source_units <= 1, (batch.source + 1 - 4) % (VOCABULARY - 4) + 4, batch.source)
@@ -127,7 +127,7 @@ def test_no_source_has_gradients_without_nan(name, unit):
 
 @every_model
 def test_padding_changes_nothing(name):
-    """A sentence alone and the same sentence beside longer ones."""
+    """A sentence has the same logits alone and in a batch with longer ones."""
     model = MODELS[name]
     alone = random_batch("word", sizes=((5, 7),))
     together = random_batch("word", sizes=((5, 7), (12, 15)))
@@ -148,7 +148,7 @@ def test_reading_all_equals_full_sentence(name):
 
 @every_model
 def test_states_are_values(name):
-    """Writing or reading on from a state leaves it as it was: undo is keeping the old one."""
+    """`read` and `write` do not change the state that they are given."""
     model = MODELS[name]
     with torch.no_grad():
         before = model.read(model.start(), torch.tensor([[5, 6, 7]]))
@@ -176,7 +176,7 @@ def test_rows_can_be_selected(name):
 
 
 def test_prefix_encoder_is_an_ordinary_transformer_when_everything_is_read():
-    """The full-sentence baseline against torch's own encoder stack, layer for layer, same weights."""
+    """Compares the full-sentence encoder with torch's encoder layers, with the same weights."""
     model = MODELS["transformer-prefix"]
     batch = random_batch("word")
     padding = batch.source == PAD

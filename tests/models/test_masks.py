@@ -1,4 +1,4 @@
-"""From g(t) to what a position may look at, by brute force."""
+"""Masks from g(t), compared with a brute-force computation."""
 
 from __future__ import annotations
 
@@ -17,34 +17,34 @@ POLICIES = ["full", "none", "wait-k:1", "wait-k:3", "wait-k:2,c=0.25", "wait-k:2
 
 @pytest.mark.parametrize("unit", ["word", "piece"])
 @pytest.mark.parametrize("spec", POLICIES)
-def test_every_piece_of_the_wished_units_is_seen_and_no_other(spec, unit):
+def test_exactly_the_pieces_of_the_read_units_are_visible(spec, unit):
     batch, chosen = random_batch(unit, seed=5), policy(spec, unit)
     g = reading(chosen, batch, random.Random(0))
     assert g.shape == batch.target_units.shape
-    may_look = first(visible_pieces(batch.source_units, g), batch.source.shape[1])  # [B, T, S]
+    is_visible = first(visible_pieces(batch.source_units, g), batch.source.shape[1])  # [B, T, S]
     for row in range(batch.size):
         length = int(batch.source_lengths[row])
         for step, t in enumerate(batch.target_units[row].tolist()):
-            wished = chosen.visible(length, t)[t - 1]
-            assert g[row, step] == wished
-            assert may_look[row, step].tolist() == [unit <= wished for unit in batch.source_units[row].tolist()]
+            read = chosen.visible(length, t)[t - 1]
+            assert g[row, step] == read
+            assert is_visible[row, step].tolist() == [unit <= read for unit in batch.source_units[row].tolist()]
 
 
 @pytest.mark.parametrize("unit", ["word", "piece"])
-def test_padding_is_never_seen_and_the_end_only_by_who_reads_it(unit):
+def test_padding_is_never_visible_and_the_end_only_once_read(unit):
     batch = random_batch(unit, seed=6)
     for spec in POLICIES:
         g = reading(policy(spec, unit), batch, random.Random(0))
-        may_look = first(visible_pieces(batch.source_units, g), batch.source.shape[1])
+        is_visible = first(visible_pieces(batch.source_units, g), batch.source.shape[1])
         padding = batch.source_units == NEVER
-        assert not (may_look & padding[:, None]).any()
+        assert not (is_visible & padding[:, None]).any()
         ends = batch.source_units == batch.source_lengths[:, None] + 1
-        sees_end = (may_look & ends[:, None]).any(-1)
+        sees_end = (is_visible & ends[:, None]).any(-1)
         assert sees_end.equal(g > batch.source_lengths[:, None])
         if spec == "full":
             assert sees_end.all()
         if spec == "none":
-            assert not may_look.any()
+            assert not is_visible.any()
 
 
 def test_a_family_is_drawn_for_each_sentence():
@@ -54,7 +54,7 @@ def test_a_family_is_drawn_for_each_sentence():
     assert set(g[:, 0].tolist()) == {1, 2, 3, 4, 5, 6}
     assert reading(family, batch, random.Random(3)).equal(g)
     assert not reading(family, batch, random.Random(4)).equal(g)
-    for drawn, units in zip(g.tolist(), batch.target_units.tolist(), strict=True):  # one k a sentence, not one a word
+    for drawn, units in zip(g.tolist(), batch.target_units.tolist(), strict=True):  # one k per sentence, not per word
         assert drawn == [min(drawn[0] + t - 1, 10) for t in units]
 
 

@@ -1,4 +1,4 @@
-"""What is the RNN's own; what every model must keep to is in test_contract.py."""
+"""Tests of the RNN only; test_contract.py tests all models."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def test_its_config_builds_it():
 
 
 def test_the_prefix_encoder_is_refused():
-    with pytest.raises(UserError, match=r"model\.encoder 'prefix' is the Transformer's"):
+    with pytest.raises(UserError, match=r"model\.encoder 'prefix' is only for the Transformer"):
         built("model.encoder=prefix")
 
 
@@ -47,8 +47,8 @@ def test_one_decoder_layer_is_enough():
     assert torch.isfinite(logits).all()
 
 
-def test_the_decoder_remembers_what_it_asked():
-    """Another answer of the source at step 1 still matters at step 2, where the same is visible again."""
+def test_the_decoder_remembers_earlier_attention():
+    """A different attention result at step 1 changes step 2, where the same pieces are visible."""
     torch.manual_seed(0)
     model = Rnn(40, 40, **SIZE, decoder_layers=2).eval()
     with torch.no_grad():
@@ -61,7 +61,7 @@ def test_the_decoder_remembers_what_it_asked():
 
 
 @pytest.mark.slow
-def test_it_learns_to_copy_one_word_behind(tmp_path, toy_config):
+def test_it_learns_to_copy_under_wait_1(tmp_path, toy_config):
     options = ("--set", "model.kind=rnn", "--set", "train.threads=1", "--set", "train.steps=300")
     done = stacl("train", toy_config, "--out", tmp_path / "run", *options)
     assert done.returncode == 0, done.stderr

@@ -1,4 +1,4 @@
-"""A corpus larger than the memory: written, mapped and batched without ever being held."""
+"""A large corpus is written, mapped and batched without being loaded into memory."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from stacl.models.batch import HELD, Encoded, epoch_batches
+from stacl.models.batch import BUFFER, Encoded, epoch_batches
 from stacl.support.errors import UserError
 
 PAIRS = 300_000
@@ -17,13 +17,13 @@ MEGABYTE = 2**20
 
 
 def generated(count: int) -> Iterator[tuple[list[int], list[int]]]:
-    """Pairs of 5 to 44 pieces that come from nowhere and are kept by nobody."""
+    """A stream of generated pairs of 5 to 44 pieces per side."""
     for number in range(count):
         yield [number % 997] * (5 + number % 40), [number % 991] * (5 + number * 7 % 40)
 
 
 def peak_of(work) -> tuple[object, int]:
-    """What the work returns, and how many bytes it held at its worst beyond what was there before."""
+    """The result of the work, and its peak memory in bytes."""
     tracemalloc.start()
     try:
         found = work()
@@ -40,28 +40,28 @@ def written(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, int]:
 
 
 def test_writing_holds_a_few_pairs_only(written):
-    """14 million pieces pass; what is held does not grow with them, but for 8 bytes a pair at last."""
+    """14 million pieces are written with a constant buffer; only the offsets take 8 bytes per pair."""
     folder, peak = written
     assert (folder / "pieces.u16").stat().st_size > 25 * MEGABYTE
-    assert peak < 6 * 2 * HELD + 12 * PAIRS
+    assert peak < 6 * 2 * BUFFER + 12 * PAIRS
 
 
 def test_opening_maps_the_corpus(written):
     data, peak = peak_of(lambda: Encoded(written[0]))
     assert len(data) == PAIRS
-    assert peak < 10 * PAIRS  # a place in the file takes 8 bytes
+    assert peak < 10 * PAIRS  # an offset takes 8 bytes
     source, target = data[PAIRS - 1]
     expected = list(generated(PAIRS))[-1]
     assert (source.tolist(), target.tolist()) == expected
 
 
-def test_batching_is_modest_and_complete(written):
+def test_batching_is_complete_and_takes_little_memory(written):
     data = Encoded(written[0])
     batches, peak = peak_of(lambda: epoch_batches(data.lengths, 4096, 1, 0))
     assert peak < 64 * PAIRS
     numbers = np.concatenate(batches)
     assert len(numbers) == PAIRS
-    assert np.array_equal(np.sort(numbers), np.arange(PAIRS))  # all, and none twice
+    assert np.array_equal(np.sort(numbers), np.arange(PAIRS))  # every pair exactly once
     sides = data.lengths.astype(np.int64) + 1
     taken = [len(batch) * sides[batch].max(axis=0).sum() for batch in batches]
     assert max(taken) <= 4096
@@ -69,7 +69,7 @@ def test_batching_is_modest_and_complete(written):
 
 
 def one_by_one(lengths: np.ndarray, budget: int, seed: int, epoch: int) -> list[np.ndarray]:
-    """What epoch_batches means, pair by pair."""
+    """The definition of epoch_batches, pair by pair."""
     rng = np.random.default_rng((seed, epoch))
     shuffled = rng.permutation(len(lengths)).tolist()
     sides = (lengths.astype(int) + 1).tolist()
@@ -87,7 +87,7 @@ def one_by_one(lengths: np.ndarray, budget: int, seed: int, epoch: int) -> list[
 
 @pytest.mark.parametrize("budget", [3, 40, 700])
 @pytest.mark.parametrize("count", [1, 2, 300])
-def test_batches_are_what_pair_by_pair_gives(count, budget):
+def test_batches_match_the_definition(count, budget):
     lengths = np.random.default_rng(count).integers(1, 30, (count, 2)).astype(np.uint16)
     for epoch in (0, 1):
         found = epoch_batches(lengths, budget, 5, epoch)
@@ -95,12 +95,12 @@ def test_batches_are_what_pair_by_pair_gives(count, budget):
         assert [batch.tolist() for batch in found] == [batch.tolist() for batch in expected]
 
 
-def test_no_pairs_no_batches():
+def test_no_pairs_give_no_batches():
     assert epoch_batches(np.zeros((0, 2), dtype=np.uint16), 100, 1, 0) == []
 
 
 def test_longest_lengths_do_not_overflow():
-    """Lengths are stored in 16 bits; sums and end symbols must not be."""
+    """Lengths are stored in 16 bits; sums with end symbols need more."""
     lengths = np.full((3, 2), 65_534, dtype=np.uint16)
     assert [len(batch) for batch in epoch_batches(lengths, 4 * 65_535, 1, 0)] in ([1, 2], [2, 1])
 

@@ -47,8 +47,8 @@ def test_only_a_point_to_the_right_is_far() -> None:
     def curve(*latencies: float) -> list[tradeoff.Point]:
         return [tradeoff.Point({"AL": latency, "BLEU": 20.0}, {}) for latency in latencies]
 
-    assert tradeoff._far({"fast": curve(-1.0, -0.2), "near": curve(-0.25)}, "AL", "BLEU") == set()
-    assert tradeoff._far({"fast": curve(-1.0, -0.2), "full": curve(12.0)}, "AL", "BLEU") == {"full"}
+    assert tradeoff._far_points({"fast": curve(-1.0, -0.2), "near": curve(-0.25)}, "AL", "BLEU") == set()
+    assert tradeoff._far_points({"fast": curve(-1.0, -0.2), "full": curve(12.0)}, "AL", "BLEU") == {"full"}
 
 
 def test_curves_of_several_test_sets_are_kept_apart(folder: Path) -> None:

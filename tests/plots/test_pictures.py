@@ -59,7 +59,7 @@ def test_path_shows_words_cutoff_and_anticipation() -> None:
     figure = path.draw(early, LINKS)
     texts = drawn_text(figure)
     assert {*GERMAN.source, *GERMAN.target} <= set(texts)
-    assert "cut-off: step 4 has seen it all" in texts
+    assert "cut-off: step 4 has the whole source" in texts
     assert any("1 of 4 words anticipated" in text for text in texts)
     (axes,) = figure.axes
     bold = {label.get_text() for label in axes.get_yticklabels() if label.get_fontweight() == "bold"}
@@ -98,24 +98,24 @@ def test_example_folds_long_sentences() -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["path", "de.jsonl", "--out", "x.gif"], "a picture ends with .svg, .png, .pdf"),
+        (["path", "de.jsonl", "--out", "x.gif"], "must end with .svg, .png, .pdf"),
         (["path", "nowhere", "--out", "x.svg"], "cannot read nowhere"),
         (["path", "de.jsonl", "--sentence", "3", "--out", "x.svg"], "de.jsonl has fewer than 3 sentences"),
-        (["path", "de.jsonl", "--sentence", "0", "--out", "x.svg"], "counts from 1"),
+        (["path", "de.jsonl", "--sentence", "0", "--out", "x.svg"], "--sentence must be 1 or more"),
         (
             ["path", "de.jsonl", "--alignment", "bad", "--out", "x.svg"],
             "bad:1: expected pairs such as 0-0 1-2",
         ),
         (
             ["path", "de.jsonl", "--alignment", "links", "--one-based", "--out", "x.svg"],
-            "links:1: the link 0-0 lies",
+            "links:1: the link 0-0 is outside",
         ),
         (["path", "de.jsonl", "--font", "links", "--out", "x.svg"], "cannot use the font links"),
         (["path", "de.jsonl", "--out", "no/where.svg"], "cannot write no/where.svg"),
-        (["example", "paths", "--out", "x.svg"], "none of the logs holds the source"),
+        (["example", "paths", "--out", "x.svg"], "none of the logs has source words"),
         (
             ["example", "paths", "--source", "source", "--out", "x.svg"],
-            "source:1: 1 words, but the trace has read 2",
+            "source:1: 1 words, but the source length in the log is 2",
         ),
         (["example", "de.jsonl", "--gloss", "one two", "--out", "x.svg"], "--gloss has 2 words for 5"),
         (["example", "de.jsonl", "--width", "nan", "--out", "x.svg"], "--width must be a number of inches, not nan"),
@@ -123,7 +123,7 @@ def test_example_folds_long_sentences() -> None:
         (["tradeoff", "links", "--out", "x.svg"], "links: not valid JSON"),
         (
             ["tradeoff", "empty.json", "--out", "x.svg"],
-            "empty.json: expected what `stacl score --json` prints",
+            "empty.json: expected the output of `stacl score --json`",
         ),
         (
             ["tradeoff", "ours.json", "--x", "ALL", "--out", "x.svg"],
@@ -164,12 +164,12 @@ def test_scores_that_cannot_be_drawn(folder: Path, capsys: pytest.CaptureFixture
 @pytest.mark.parametrize(
     ("trace", "message"),
     [
-        (Trace(0, ()), "sentence 1 of odd.jsonl is empty: it has no path"),
+        (Trace(0, ()), "sentence 1 of odd.jsonl is empty; choose another"),
         (Trace(3, ()), "sentence 1 of odd.jsonl has no output; choose another"),
         (Trace(0, (0, 0)), "sentence 1 of odd.jsonl has no source; choose another"),
         (
             Trace(800, tuple(range(1, 801))),
-            "has 800 units; a picture shows 150 at most; choose another with --sentence",
+            "has 800 units; a plot can show 150; choose another with --sentence",
         ),
     ],
 )
@@ -273,7 +273,7 @@ def test_pieces_and_words_have_no_common_axis(folder: Path, capsys: pytest.Captu
         scores = {"AL": 3.0, "AL_CA": 900.0, "BLEU": 20.0}
         Path(f"{unit}.json").write_text(json.dumps({"scores": scores, "unit": unit}), encoding="utf-8")
     assert main(["plot", "tradeoff", "word.json", "piece.json", "--out", "x.svg"]) == 2
-    assert "some of these count latency in pieces and some in words" in capsys.readouterr().err
+    assert "some systems count latency in pieces and some in words" in capsys.readouterr().err
     for others in (["word.json", "char.json"], ["word.json", "piece.json", "--x", "AL_CA"]):
         assert main(["plot", "tradeoff", *others, "--out", "x.svg"]) == 0
 

@@ -1,4 +1,4 @@
-"""Adaptive wait-k: it decides by what the model's probabilities say, live and batched alike."""
+"""Adaptive wait-k: decisions depend on the model's probabilities, in live and batched decoding."""
 
 from __future__ import annotations
 
@@ -17,19 +17,19 @@ from stacl.support.errors import UserError
 from tests.helpers import GERMAN, random_translator, tiny_models
 
 TRANSLATORS = {name: random_translator(name) for name in tiny_models()}
-SHAKY = "confidence:1-4,sure=0.3,unsure=0.1"  # a random model is sometimes as sure as that
+LOW_THRESHOLDS = "confidence:1-4,sure=0.3,unsure=0.1"  # a random model sometimes reaches these thresholds
 every_model = pytest.mark.parametrize("name", TRANSLATORS)
 both_units = pytest.mark.parametrize("unit", ["word", "piece"])
 
 
-def heard_and_said(translator, line: str, chosen, **search):
+def live_output(translator, line: str, chosen, **search):
     session = translator.stream(chosen, decoding=Decoding(**search))
-    said = [tuple(word.text for word in session.read(word)) for word in line.split()]
+    written = [tuple(word.text for word in session.read(word)) for word in line.split()]
     session.close()
-    return said, session.trace
+    return written, session.trace
 
 
-def test_what_is_asked_for_falls_with_the_lag():
+def test_threshold_falls_with_the_lag():
     chosen = policy("confidence:2-5,sure=0.9,unsure=0.3")
     assert [round(chosen.threshold(lag), 6) for lag in (2, 3, 4)] == [0.9, 0.6, 0.3]
     decided = {
@@ -44,15 +44,15 @@ def test_what_is_asked_for_falls_with_the_lag():
 
 
 @pytest.mark.parametrize(
-    ("spec", "complaint"),
+    ("spec", "message"),
     [
-        ("confidence", "least and last lag"),
-        ("confidence:3", "least and last lag"),
-        ("confidence:2-inf", "needs a last lag"),
+        ("confidence", "minimum and a maximum lag"),
+        ("confidence:3", "minimum and a maximum lag"),
+        ("confidence:2-inf", "must be finite"),
         ("confidence:1-" + "9" * 5000, "whole number from 1"),
-        ("confidence:-2-3", "least and last lag"),
+        ("confidence:-2-3", "minimum and a maximum lag"),
         ("confidence:0-3", "whole number from 1"),
-        ("confidence:4-2", "confidence:4-2 runs backwards"),
+        ("confidence:4-2", "confidence:4-2 is a decreasing range"),
         ("confidence:1-4,sure=high", "sure must be a probability"),
         ("confidence:1-4,sure=nan", "0 <= unsure <= sure <= 1"),
         ("confidence:1-4,sure=0.2,unsure=0.3", "0 <= unsure <= sure <= 1"),
@@ -60,23 +60,23 @@ def test_what_is_asked_for_falls_with_the_lag():
         ("confidence:1-4,rho=1", "no option 'rho'"),
     ],
 )
-def test_bad_ways_to_write_it(spec, complaint):
-    with pytest.raises(UserError, match=complaint):
+def test_mistakes_are_reported(spec, message):
+    with pytest.raises(UserError, match=message):
         policy(spec)
 
 
 @both_units
 @every_model
 def test_at_both_ends_it_is_wait_k(name, unit):
-    """Who takes anything speaks as fast as wait-least; who takes nothing as slowly as wait-most."""
+    """With threshold 0 it equals wait-k at the minimum lag, with threshold 1 at the maximum lag."""
     for spec, same in (
         ("confidence:1-3,sure=0,unsure=0", "wait-k:1"),
         ("confidence:1-3,sure=1,unsure=1", "wait-k:3"),
         ("confidence:2-2", "wait-k:2"),
     ):
         for line in GERMAN[:3]:
-            adaptive = heard_and_said(TRANSLATORS[name], line, policy(spec, unit))
-            fixed = heard_and_said(TRANSLATORS[name], line, policy(same, unit))
+            adaptive = live_output(TRANSLATORS[name], line, policy(spec, unit))
+            fixed = live_output(TRANSLATORS[name], line, policy(same, unit))
             assert adaptive[0] == fixed[0]
             assert (adaptive[1].target, adaptive[1].delays) == (fixed[1].target, fixed[1].delays)
 
@@ -84,21 +84,21 @@ def test_at_both_ends_it_is_wait_k(name, unit):
 @pytest.mark.parametrize("search", [{"beam": 1}, {"beam": 3}, {"beam": 3, "ahead": 2}], ids=str)
 @both_units
 @every_model
-def test_batched_decoding_hesitates_alike(name, unit, search):
-    translator, chosen = TRANSLATORS[name], policy(SHAKY, unit)
+def test_batched_decoding_equals_live(name, unit, search):
+    translator, chosen = TRANSLATORS[name], policy(LOW_THRESHOLDS, unit)
     lines = [*GERMAN[:3], "", "Nein."]
     batched = translator.translate_lines(lines, chosen, decoding=Decoding(**search), size=5)
     for line, trace in zip(lines, batched, strict=True):
-        _, alone = heard_and_said(translator, line, chosen, **search)
+        _, alone = live_output(translator, line, chosen, **search)
         assert (alone.target, alone.delays) == (trace.target, trace.delays)
 
 
 @both_units
 @every_model
-def test_it_does_hesitate_and_stays_between_its_lags(name, unit):
+def test_lags_vary_within_their_limits(name, unit):
     lags = set()
     for line in GERMAN:
-        session = TRANSLATORS[name].stream(policy(SHAKY, unit))
+        session = TRANSLATORS[name].stream(policy(LOW_THRESHOLDS, unit))
         for word in line.split():
             session.read(word)
         written = session._sentence._hypothesis
@@ -117,24 +117,24 @@ def _ends(name: str, piece: int) -> bool:
 @both_units
 @every_model
 def test_live_logits_are_the_masked_ones(name, unit):
-    """SPEC 9.1 along the way that it took: what it read before each piece, given to the training pass as a list."""
+    """SPEC 9.1: the reads before each piece, given to the training pass as a list, yield the same logits."""
     translator = random_translator(name)
     engine, kept = translator.engine, {}
-    session = translator.stream(policy(SHAKY, unit))
+    session = translator.stream(policy(LOW_THRESHOLDS, unit))
 
     class Spy:
         start, read, select = engine.start, engine.read, engine.select
 
         def write(self, state, previous, visible=None):
             state, logits = engine.write(state, previous, visible)
-            kept[len(session._sentence._hypothesis.pieces)] = logits[0].copy()  # the last answer is the one that counts
+            kept[len(session._sentence._hypothesis.pieces)] = logits[0].copy()  # the last call counts
             return state, logits
 
     translator.engine = Spy()
     words = GERMAN[1].split()
     for word in words:
         session.read(word)
-    written = session._sentence._hypothesis  # before the end of the source, which a list cannot be asked to wait for
+    written = session._sentence._hypothesis  # source still open: a list cannot express waiting for the end
     pieces = translator.source_pieces
     source, target = np.array(pieces.encode(words)), np.array(written.pieces, dtype=np.int64)
     batch = collate([(source, target)], pieces.ends_word, pieces.ends_word, unit)
@@ -150,23 +150,23 @@ def test_live_logits_are_the_masked_ones(name, unit):
 
 @every_model
 def test_no_peeking(name):
-    """SPEC 9.2: another continuation changes nothing of what was said before it."""
+    """SPEC 9.2: a different continuation does not change earlier output."""
     translator = TRANSLATORS[name]
-    for heard in range(1, 8):
+    for common in range(1, 8):
         one = GERMAN[1].split()
-        other = one[:heard] + GERMAN[2].split()
-        first, _ = heard_and_said(translator, " ".join(one), SHAKY)
-        second, _ = heard_and_said(translator, " ".join(other), SHAKY)
-        assert first[:heard] == second[:heard]
+        other = one[:common] + GERMAN[2].split()
+        first, _ = live_output(translator, " ".join(one), LOW_THRESHOLDS)
+        second, _ = live_output(translator, " ".join(other), LOW_THRESHOLDS)
+        assert first[:common] == second[:common]
 
 
 @pytest.mark.parametrize("beam", [1, 4])
-def test_a_shipped_model_hesitates_where_it_should(beam):
-    """With the fast engine, whose states share memory: what was computed and not said leaves no trace."""
+def test_a_shipped_model_has_a_lag_between_the_limits(beam):
+    """With the fast engine, whose states share memory: discarded steps must not change later output."""
     translator = load(pretrained.folder("photos-de-en"))
     batched = translator.translate_lines(GERMAN, "confidence:1-6", decoding=Decoding(beam=beam))
     for line, trace in zip(GERMAN, batched, strict=True):
-        _, alone = heard_and_said(translator, line, "confidence:1-6", beam=beam)
+        _, alone = live_output(translator, line, "confidence:1-6", beam=beam)
         assert (alone.target, alone.delays) == (trace.target, trace.delays)
     lag = {spec: _mean_lag(translator, spec) for spec in ("wait-k:1", "confidence:1-6", "wait-k:6")}
     assert lag["wait-k:1"] + 0.3 < lag["confidence:1-6"] < lag["wait-k:6"] - 0.3
@@ -177,7 +177,7 @@ def _mean_lag(translator, spec: str) -> float:
     return float(np.mean([average_lagging(one.delays, one.source_length, len(one.target)) for one in traces]))
 
 
-def test_a_listener_may_turn_to_it_and_away():
+def test_a_session_can_change_to_it_and_back():
     translator, words = TRANSLATORS["transformer-causal"], GERMAN[1].split()
     session = translator.stream("confidence:1-4,sure=1,unsure=1")
     assert [session.read(word) for word in words[:3]] == [[], [], []]

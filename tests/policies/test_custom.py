@@ -1,4 +1,4 @@
-"""Policies of one's own, as classes, and one that never listens."""
+"""Custom policy classes, and the policy none."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ lengths = st.integers(0, 60)
 
 
 class Lag(Policy):
-    """Decides from what was read and written, and has no wish."""
+    """Overrides `decide` and has no `wish`."""
 
     def decide(self, view: View) -> Action:
         return Action.READ if view.read - view.written < 3 else Action.WRITE
@@ -27,7 +27,7 @@ class Lag(Policy):
 
 
 class Half(Policy):
-    """Fractions, and once less than before."""
+    """`wish` returns fractions, and decreases once."""
 
     def wish(self, t: int) -> float:
         return 1.5 * t if t != 4 else 1
@@ -38,7 +38,7 @@ class Half(Policy):
 
 @pytest.mark.parametrize("kind", [Lag, Half])
 @given(source=lengths, target=lengths)
-def test_a_class_of_ones_own_trains_on_what_happens_live(kind, source, target):
+def test_training_of_a_custom_class_matches_live(kind, source, target):
     rules, read, live = Rules(np.zeros(1, dtype=bool), kind()), 0, []
     while len(live) < target:
         if rules.action(read, len(live), source_ended=read == source + 1) is Action.READ:
@@ -50,7 +50,7 @@ def test_a_class_of_ones_own_trains_on_what_happens_live(kind, source, target):
     assert kind().fingerprint() == kind().schedule(100, 100)
 
 
-def test_what_is_wrong_with_a_class_or_an_instance_in_a_file(tmp_path):
+def test_mistakes_in_a_policy_file(tmp_path):
     file = tmp_path / "mine.py"
     file.write_text(
         "from stacl.policies.base import Policy\n"
@@ -69,25 +69,25 @@ def test_what_is_wrong_with_a_class_or_an_instance_in_a_file(tmp_path):
         "def g(t): return t\n"
     )
     for name, message in (
-        ("NeedsK", r"cannot be made as NeedsK\(unit='word'\): .*'k'"),
-        ("NoName", "cannot be made as NoName"),
+        ("NeedsK", r"NeedsK\(unit='word'\) fails: .*'k'"),
+        ("NoName", r"NoName\(unit='word'\) fails: TypeError"),
         ("made,unit=piece", "counts in word, not in piece"),
-        ("Angry", r"cannot be made as Angry\(unit='word'\): ValueError: no mood"),
-        ("g,foo", "does not understand 'foo'"),
+        ("Angry", r"Angry\(unit='word'\) fails: ValueError: no mood"),
+        ("g,foo", "has no argument 'foo'"),
     ):
         with pytest.raises(UserError, match=message):
             policy(f"{file}:{name}")
     assert policy(f"{file}:made").unit == "word"
     with pytest.raises(UserError, match="Neither defines neither wish"):
         policy(f"{file}:Neither").schedule(3, 3)
-    with pytest.raises(UserError, match=r"is written like wait-k:3, .* not 3"):
+    with pytest.raises(UserError, match=r"text such as wait-k:3, .* not 3"):
         policy(3)
-    with pytest.raises(UserError, match="none does not understand '3'"):
+    with pytest.raises(UserError, match="none has no argument '3'"):
         policy("none:3")
 
 
-def test_two_files_that_name_their_policies_alike_are_two(tmp_path):
-    """Figures are kept by a policy's name: those of the one must not take the place of the other's."""
+def test_policies_of_the_same_name_in_two_files_differ(tmp_path):
+    """Results are stored by policy name, so the names must differ."""
     for name, step in (("one", 1), ("two", 2)):
         (tmp_path / f"{name}.py").write_text(
             "from stacl.policies.base import Policy\n"
@@ -104,7 +104,7 @@ def test_two_files_that_name_their_policies_alike_are_two(tmp_path):
 
 
 class Wrong(Policy):
-    """One that does what it is told, right or wrong."""
+    """A policy with an injected answer."""
 
     def __init__(self, answer) -> None:
         super().__init__()
@@ -137,25 +137,25 @@ class WrongDecision(Wrong):
         (WrongDecision(lambda view: None), r"must be Action\.READ or Action\.WRITE, not None"),
     ],
 )
-def test_what_a_class_does_wrong_is_said_in_training_and_live(wrong, message):
+def test_errors_of_a_custom_class_are_reported_in_training_and_live(wrong, message):
     with pytest.raises(UserError, match=message):
         wrong.visible(5, 5)
     with pytest.raises(UserError, match=message):
         Rules(np.zeros(1, dtype=bool), wrong).action(0, 0, source_ended=False)
 
 
-def test_a_wish_that_is_no_number_is_refused():
+def test_a_wish_of_nan_is_rejected():
     with pytest.raises(UserError, match="the policy WrongWish fails: ValueError"):
         WrongWish(lambda t: float("nan")).schedule(5, 5)
 
 
-def test_who_never_listens_is_not_cut_short():
-    """Nothing read tells nothing of how long the text may be: only a loop is stopped. END is free, and signed so."""
+def test_the_policy_none_has_no_length_limit_from_the_source():
+    """Without source there is no length limit, except against loops. END is allowed, and the signature states it."""
     rules = Rules(np.ones(8, dtype=bool), policy("none"))
-    for said, stopped in ((199, False), (200, True)):
+    for words, stopped in ((199, False), (200, True)):
         logits = np.zeros(8)
-        said_so_far = Hypothesis(pieces=[5], units=said)
-        rules.restrict(logits, said_so_far, PrefixState(said_so_far, 5, 0, [], source_ended=False))
+        hypothesis = Hypothesis(pieces=[5], units=words)
+        rules.restrict(logits, hypothesis, PrefixState(hypothesis, 5, 0, [], source_ended=False))
         assert bool(np.isfinite(logits).sum() == 1) is stopped
     assert "early-end:allowed" in Condition(policy("none")).signature()
     assert "early-end:masked" in Condition(policy("wait-k:3")).signature()

@@ -1,4 +1,4 @@
-"""Every policy, from the files of stacl/policies/ and the ways to write them."""
+"""All policies in stacl/policies/ and their text forms."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from stacl.policies.base import Action, Policy, View, cut_off, policy
 from stacl.support import plugins
 from stacl.support.errors import UserError
 
-# At least one way to write each file's policy; the contract below fails for a file that has none.
+# At least one text form per policy file; the contract below fails for a file without one.
 EXAMPLES = {
     "confidence": ["confidence:1-6", "confidence:2-8,sure=0.6,unsure=0.15", "confidence:3-3"],
     "full": ["full"],
@@ -49,7 +49,7 @@ def test_every_file_has_an_example():
 
 @pytest.mark.parametrize("unit", ["word", "piece"])
 @pytest.mark.parametrize("spec", SPECS)
-def test_what_is_written_is_read_back(spec, unit):
+def test_text_form_round_trip(spec, unit):
     written = policy(spec, unit)
     assert policy(str(written)) == written
     assert policy(str(written)).schedule(13, 17) == written.schedule(13, 17)
@@ -69,7 +69,7 @@ def test_monotone_and_bounded(spec, source, target):
 @pytest.mark.parametrize("spec", SPECS)
 @given(source=lengths, target=lengths, seed=st.integers(0, 1000))
 def test_decide_stepped_is_the_schedule(spec, source, target, seed):
-    """What happens live, one decision at a time, is what the mask shows in training."""
+    """Step-by-step live decisions match the training mask."""
     drawn = policy(spec).draw(random.Random(seed), source).decoding_policy()
     read, live = 0, []
     while len(live) < target:
@@ -163,7 +163,7 @@ def test_multipath_draws_every_k_and_no_other():
     assert [policy(f"wait-k:{first}-inf").decoding_policy().spec() for first in (1, 7)] == ["wait-k:5", "wait-k:7"]
 
 
-def test_endless_multipath_draws_every_doubling_of_k_alike():
+def test_unlimited_multipath_draws_k_log_uniformly():
     rng = random.Random(7)
     drawn = [policy("wait-k:1-inf").draw(rng, 63).k for _ in range(6000)]
     assert (min(drawn), max(drawn)) == (1, 64)
@@ -172,14 +172,14 @@ def test_endless_multipath_draws_every_doubling_of_k_alike():
         assert share == pytest.approx(math.log(2) / math.log(65), abs=0.02)
 
 
-def test_own_policies_from_python():
+def test_custom_policies_from_python():
     assert policy(lambda t: t * t).schedule(10, 4) == [1, 4, 9, 10]
     assert policy([1, 1, 3]).schedule(6, 5) == [1, 1, 3, 6, 6]
     assert policy([0, math.inf]).schedule(6, 3) == [0, 6, 6]
     assert policy([1, 2], unit="piece").unit == "piece"
 
 
-def test_own_policies_from_a_file(tmp_path):
+def test_custom_policies_from_a_file(tmp_path):
     (tmp_path / "mine.py").write_text(
         "from stacl.policies.base import Policy\n"
         "def twice(t): return 2 * t\n"
@@ -198,11 +198,11 @@ def test_own_policies_from_a_file(tmp_path):
     for wrong, message in [
         ("number", "must be a function"),
         ("twise", "did you mean twice"),
-        ("", "which policy"),
+        ("", "no policy name"),
     ]:
         with pytest.raises(UserError, match=message):
             policy(f"{file}:{wrong}")
-    with pytest.raises(UserError, match="cannot unread"):
+    with pytest.raises(UserError, match="must not decrease"):
         policy(f"{file}:down").schedule(9, 3)
     (tmp_path / "broken.py").write_text("1 / 0")
     with pytest.raises(UserError, match="ZeroDivisionError"):
@@ -218,8 +218,8 @@ def test_own_policies_from_a_file(tmp_path):
         ("wait-k:-3", "k must be a whole number from 1"),
         ("wait-k:2.5", "k must be a whole number from 1"),
         ("wait-k:x", "not 'x'"),
-        ("wait-k", "needs its k"),
-        ("wait-k:5-2", "runs backwards"),
+        ("wait-k", "needs a k"),
+        ("wait-k:5-2", "decreasing range"),
         ("wait-k:3,c=1", "c must be below 1"),
         ("wait-k:3,c=0.25,c=0.5", "c is given twice, 0.25 and 0.5"),
         ("wait-k:3,c=7/4", "c must be below 1"),
@@ -231,14 +231,14 @@ def test_own_policies_from_a_file(tmp_path):
         ("wait-k:3,c=0.1,ratio=2", "not both"),
         ("wait-k:3,ratio=0", "above 0"),
         ("wait-k:3,ration=2", "did you mean ratio"),
-        ("wait-k:3,4", "does not understand '4'"),
-        ("full:3", "does not understand '3'"),
+        ("wait-k:3,4", "has no argument '4'"),
+        ("full:3", "has no argument '3'"),
         ("waitk:3", "did you mean wait-k"),
-        ("", "a policy is needed"),
+        ("", "no policy given"),
         ("wait-k:3,unit=byte", "word or piece"),
     ],
 )
-def test_mistakes_are_named(wrong, message):
+def test_mistakes_are_reported(wrong, message):
     with pytest.raises(UserError, match=message):
         policy(wrong)
 
@@ -246,30 +246,30 @@ def test_mistakes_are_named(wrong, message):
 @pytest.mark.parametrize(
     ("wrong", "message"),
     [
-        ([3, 2], "cannot unread"),
+        ([3, 2], "must not decrease"),
         ([-1], "negative"),
         ([], "at least one"),
         ([1.5], "whole number"),
         (["2"], "whole number"),
         (lambda t: None, "whole number"),
-        (lambda t: 10 - t, "cannot unread"),
+        (lambda t: 10 - t, "must not decrease"),
         (lambda t: 1 // (2 - t), r"g\(2\) fails: ZeroDivisionError"),
     ],
 )
-def test_mistakes_in_own_policies_are_named(wrong, message):
+def test_mistakes_in_custom_policies_are_reported(wrong, message):
     with pytest.raises(UserError, match=message):
         policy(wrong).schedule(9, 3)
 
 
-def test_two_units_at_once_are_a_mistake():
-    with pytest.raises(UserError, match="say one of them"):
+def test_conflicting_units_are_an_error():
+    with pytest.raises(UserError, match="give only one unit"):
         policy("wait-k:3,unit=piece", unit="word")
     with pytest.raises(UserError, match="counts in piece"):
         policy(policy("full", unit="piece"), unit="word")
 
 
-def test_threads_share_a_policy_of_ones_own():
-    """Slow enough for all threads to be in it at the same time."""
+def test_threads_share_a_custom_policy():
+    """g(t) is slow, so that all threads run it at the same time."""
 
     def slow(t: int) -> int:
         time.sleep(0.001)

@@ -1,4 +1,4 @@
-"""Saving and loading: whole or not at all, checked, averaged."""
+"""Saving and loading of checkpoints: atomic, with checksums, averaged."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def same(one: dict[str, torch.Tensor], other: dict[str, torch.Tensor]) -> bool:
     return one.keys() == other.keys() and all(one[name].equal(other[name]) for name in one)
 
 
-def test_what_fails_half_way_leaves_the_old_file(tmp_path):
+def test_a_failed_write_leaves_the_old_file(tmp_path):
     path = tmp_path / "file"
     write_text_atomically(path, "old")
 
@@ -57,7 +57,7 @@ def test_a_kill_leaves_the_old_one_and_the_next_save_cleans_up(tmp_path):
             partial.mkdir()
             (partial / "inside").write_text(content)
             if content == "killed":
-                raise SystemExit  # as if the process had ended here: nobody catches it
+                raise SystemExit  # as if the process had ended here
 
         return fill
 
@@ -70,7 +70,7 @@ def test_a_kill_leaves_the_old_one_and_the_next_save_cleans_up(tmp_path):
     assert [entry.name for entry in tmp_path.iterdir()] == ["folder"]
 
 
-def test_a_checkpoint_comes_back_bit_for_bit(tmp_path):
+def test_a_checkpoint_is_restored_bit_for_bit(tmp_path):
     net, optimizer = trained()
     checkpoint.save_checkpoint(tmp_path, net, optimizer, {"step": 3, "best": 1.5})
     other, moments = trained(seed=2)
@@ -86,7 +86,7 @@ def test_the_newest_are_kept(tmp_path):
     for step in (5, 10, 15, 20):
         checkpoint.save_checkpoint(tmp_path, net, optimizer, {"step": step})
     assert [path.name for path in checkpoint.checkpoints(tmp_path)] == ["00000015", "00000020"]
-    (tmp_path / "00000099").write_text("a file is no checkpoint")
+    (tmp_path / "00000099").write_text("not a checkpoint")
     (tmp_path / ".partial-00000025").mkdir()
     assert [path.name for path in checkpoint.checkpoints(tmp_path)] == ["00000015", "00000020"]
     assert checkpoint.checkpoints(tmp_path / "nothing") == []
@@ -106,7 +106,7 @@ def test_a_damaged_checkpoint_is_named_and_changes_nothing(tmp_path, name, harm)
         (path / name).write_bytes(content if harm == "flip" else content[:-7])
     other, moments = trained(seed=2)
     before = {key: value.clone() for key, value in other.state_dict().items()}
-    with pytest.raises(UserError, match=f"00000003/{name} is damaged; remove the folder"):
+    with pytest.raises(UserError, match=f"00000003/{name} is damaged; remove "):
         checkpoint.load_checkpoint(path, other, moments)
     assert same(other.state_dict(), before)
 
@@ -132,15 +132,15 @@ def test_a_state_that_cannot_be_read(tmp_path, content, message):
         checkpoint.load_checkpoint(state.parent, net, optimizer)
 
 
-def test_foreign_weights_are_refused_whole():
+def test_weights_of_another_model_are_refused():
     net = model()
     before = {key: value.clone() for key, value in net.state_dict().items()}
     own = {key: value + 1 for key, value in before.items()}
     lacking = {key: value for key, value in own.items() if key != "1.bias"}
     for tensors, message in (
         (lacking, "lacks 1.bias"),
-        (own | {"2.bias": torch.zeros(1)}, "has a foreign 2.bias"),
-        (own | {"0.weight": torch.zeros(9, 9)}, "has another shape of 0.weight"),
+        (own | {"2.bias": torch.zeros(1)}, "has an unknown tensor 2.bias"),
+        (own | {"0.weight": torch.zeros(9, 9)}, "has a different shape of 0.weight"),
     ):
         with pytest.raises(UserError, match=f"some file does not belong to this model: it {message}"):
             checkpoint.load_weights(net, tensors, "some file")
@@ -149,7 +149,7 @@ def test_foreign_weights_are_refused_whole():
     assert same(net.state_dict(), own)
 
 
-def test_the_checksum_sees_names_types_shapes_and_values():
+def test_the_checksum_covers_names_types_shapes_and_values():
     tensors = {"a": torch.arange(6.0).view(2, 3), "b": torch.ones(2)}
     original = checkpoint.tensors_checksum(tensors)
     assert checkpoint.tensors_checksum(dict(reversed(tensors.items()))) == original
@@ -175,13 +175,13 @@ def test_a_model_keeps_its_facts_and_its_checksum(tmp_path):
     content = bytearray(path.read_bytes())
     content[-1] ^= 1
     path.write_bytes(content)
-    with pytest.raises(UserError, match="do not have the checksum they were saved with"):
+    with pytest.raises(UserError, match="checksum of its weights does not match"):
         checkpoint.load_model(path)
     path.write_bytes(content[:50])
-    with pytest.raises(UserError, match="is damaged, or is no model of stacl"):
+    with pytest.raises(UserError, match="is damaged or not a stacl model"):
         checkpoint.load_model(path)
     checkpoint.save_tensors(path, tensors)
-    with pytest.raises(UserError, match="is damaged, or is no model of stacl"):
+    with pytest.raises(UserError, match="is damaged or not a stacl model"):
         checkpoint.model_facts(path)
     with pytest.raises(UserError, match="no model"):
         checkpoint.model_facts(tmp_path / "nothing")
@@ -189,7 +189,7 @@ def test_a_model_keeps_its_facts_and_its_checksum(tmp_path):
 
 @pytest.mark.parametrize("moment", ["the facts were read", "the weights were read"])
 def test_a_model_that_is_replaced_while_it_is_loaded_keeps_its_own_checksum(tmp_path, monkeypatch, moment):
-    """A training saves a better one: weights and checksum must be of the same, whichever it is."""
+    """Training may replace the file: weights and checksum must belong to the same model."""
     sizes = {"width": 8, "inner": 8, "heads": 1, "encoder_layers": 1, "decoder_layers": 1}
     data = config.DataSettings("art", "art", corpora=["copy"])
     settings = config.Config(model=config.ModelSettings(**sizes), data=data)
@@ -236,18 +236,18 @@ def test_the_average_is_the_mean_in_double_precision(tmp_path):
         assert tensor.dtype == torch.float32
         assert tensor.equal(exact.float())
     assert same(checkpoint.average(map(checkpoint.load_tensors, paths[:1])), sets[0])
-    with pytest.raises(UserError, match="no file"):
+    with pytest.raises(UserError, match="does not exist"):
         checkpoint.average(map(checkpoint.load_tensors, [tmp_path / "nothing.safetensors"]))
 
 
-def test_others_may_use_a_model_as_they_may_any_file(tmp_path):
+def test_a_model_file_has_ordinary_permissions(tmp_path):
     checkpoint.save_model(tmp_path / "model.safetensors", {"a": torch.zeros(2)}, {})
     (tmp_path / "any").touch()
     assert (tmp_path / "model.safetensors").stat().st_mode == (tmp_path / "any").stat().st_mode
 
 
 @pytest.mark.parametrize("load", [checkpoint.load_model, checkpoint.load_tensors])
-def test_a_model_that_may_not_be_read_is_not_called_damaged(tmp_path, monkeypatch, load):
+def test_a_missing_permission_is_not_reported_as_damage(tmp_path, monkeypatch, load):
     def refused(*_):
         raise PermissionError(13, "Permission denied")
 

@@ -1,4 +1,4 @@
-"""Exported weights come back to train on, and a deeper or wider model begins by saying what a smaller one says."""
+"""Exported weights can be trained again, and a deeper or wider model starts with the output of a smaller one."""
 
 from __future__ import annotations
 
@@ -31,8 +31,8 @@ pytest.importorskip("onnx")
 SIZE = {"width": 32, "inner": 64, "heads": 2, "encoder_layers": 2, "decoder_layers": 3}
 
 
-def restless(encoder: str, shared: bool, **sizes: int) -> Transformer:
-    """A model none of whose weights, biases and norms looks like another."""
+def random_model(encoder: str, shared: bool, **sizes: int) -> Transformer:
+    """Return a model in which all weights, biases and norms differ."""
     torch.manual_seed(3)
     model = Transformer(VOCABULARY, VOCABULARY, **(SIZE | sizes), encoder=encoder, shared=shared).eval()
     with torch.no_grad():
@@ -44,29 +44,29 @@ def restless(encoder: str, shared: bool, **sizes: int) -> Transformer:
 @pytest.mark.parametrize("shared", [True, False])
 @pytest.mark.parametrize("encoder", ["causal", "prefix"])
 @pytest.mark.parametrize(("precision", "steps"), [("float32", 0.0), ("int8", 0.5)])
-def test_what_was_exported_comes_back(tmp_path, precision, steps, encoder, shared):
-    model = restless(encoder, shared)
+def test_exported_weights_are_restored(tmp_path, precision, steps, encoder, shared):
+    model = random_model(encoder, shared)
     export_model(model, tmp_path / EXPORTED, precision)
     found, expected = trained_tensors(RunFolder(tmp_path)), model.state_dict()
     assert found.keys() == expected.keys()
     for name, tensor in expected.items():
         assert found[name].dtype == torch.float32
         step = 0.0
-        if tensor.dim() == 2:  # rounded to 127 steps on each side of the largest of a block, here a whole row of inputs
+        if tensor.dim() == 2:  # 127 steps up to the largest value of a block, here a row of inputs
             step = tensor.abs().amax(1, keepdim=True) / 127
         assert torch.all((found[name] - tensor).abs() <= steps * step + 1e-6), name
-    checkpoint.load_weights(restless(encoder, shared), found, "x")  # and fits
+    checkpoint.load_weights(random_model(encoder, shared), found, "x")  # fits the model
 
 
-def test_trained_weights_go_before_exported_ones(tmp_path):
-    model = restless("causal", True)
+def test_trained_weights_are_preferred_to_exported_ones(tmp_path):
+    model = random_model("causal", True)
     export_model(model, tmp_path / EXPORTED)
     trained = {name: tensor + 1 for name, tensor in model.state_dict().items()}
     checkpoint.save_model(tmp_path / "model.safetensors", trained, {"step": 1})
     assert all(found.equal(trained[name]) for name, found in trained_tensors(RunFolder(tmp_path)).items())
 
 
-def test_a_shipped_model_says_the_same_in_torch():
+def test_a_shipped_model_translates_the_same_in_torch():
     folder = pretrained.find("photos-de-en")
     settings, (source, target) = config.load(folder / "config.toml"), RunFolder(folder).vocabularies()
     model = build_model(settings.model, source, target, settings.text.shared).eval()
@@ -74,13 +74,13 @@ def test_a_shipped_model_says_the_same_in_torch():
     unpacked = Translator(Manifest.of(settings), TorchEngine(model), source, target)
     shipped = api.load("photos-de-en")
     same = [unpacked.translate(line, "wait-k:3") == shipped.translate(line, "wait-k:3") for line in GERMAN]
-    assert sum(same) >= len(GERMAN) - 1  # the shipped engine rounds its activations too
+    assert sum(same) >= len(GERMAN) - 1  # the ONNX engine also rounds activations
 
 
-def test_what_cannot_be_unpacked(tmp_path, monkeypatch):
+def test_models_that_cannot_be_restored(tmp_path, monkeypatch):
     with pytest.raises(UserError, match="no model"):
         trained_tensors(RunFolder(tmp_path))
-    export_model(restless("causal", True), tmp_path / EXPORTED)
+    export_model(random_model("causal", True), tmp_path / EXPORTED)
     real = builtins.__import__
 
     def without_onnx(name, *rest):
@@ -90,7 +90,7 @@ def test_what_cannot_be_unpacked(tmp_path, monkeypatch):
 
     with monkeypatch.context() as patched:
         patched.setattr(builtins, "__import__", without_onnx)
-        with pytest.raises(UserError, match=r"needs stacl\[export\]"):
+        with pytest.raises(UserError, match=r"install stacl\[export\]"):
             trained_tensors(RunFolder(tmp_path))
     weights = tmp_path / EXPORTED / WEIGHTS
     weights.write_bytes(weights.read_bytes()[:-1])
@@ -99,13 +99,13 @@ def test_what_cannot_be_unpacked(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize("encoder", ["causal", "prefix"])
-def test_a_deeper_model_begins_with_what_the_shallower_one_says(tmp_path, encoder):
+def test_a_deeper_model_starts_with_the_output_of_the_shallower_one(tmp_path, encoder):
     pieces = random_translator().source_pieces
-    shallow = restless(encoder, True)
-    deep = restless(encoder, True, encoder_layers=5, decoder_layers=4)
-    begin(deep, shallow, tmp_path, pieces)
-    # And each new layer learns, none the same as another.
-    says_the_same(deep, shallow).square().sum().backward()
+    shallow = random_model(encoder, True)
+    deep = random_model(encoder, True, encoder_layers=5, decoder_layers=4)
+    start(deep, shallow, tmp_path, pieces)
+    # Each new layer learns, and differently from the others.
+    same_logits(deep, shallow).square().sum().backward()
     new = [deep.encoder_layers[2], deep.encoder_layers[3], deep.encoder_layers[4], deep.decoder_layers[3]]
     gradients = [layer.feed.down.weight.grad for layer in new]
     assert all(gradient.abs().max() > 0 for gradient in gradients)
@@ -113,57 +113,57 @@ def test_a_deeper_model_begins_with_what_the_shallower_one_says(tmp_path, encode
 
 
 @pytest.mark.parametrize("encoder", ["causal", "prefix"])
-def test_a_wider_model_begins_with_what_the_narrower_one_says(tmp_path, encoder):
+def test_a_wider_model_starts_with_the_output_of_the_narrower_one(tmp_path, encoder):
     pieces = random_translator().source_pieces
-    narrow = restless(encoder, True)
-    wide, twin = (restless(encoder, True, inner=3 * SIZE["inner"] - 1, encoder_layers=3) for _ in range(2))
-    begin(wide, narrow, tmp_path, pieces)
-    # Each new unit learns, none the same as another.
-    says_the_same(wide, narrow).square().sum().backward()
+    narrow = random_model(encoder, True)
+    wide, twin = (random_model(encoder, True, inner=3 * SIZE["inner"] - 1, encoder_layers=3) for _ in range(2))
+    start(wide, narrow, tmp_path, pieces)
+    # Each new unit learns, and differently from the others.
+    same_logits(wide, narrow).square().sum().backward()
     for layer in (*wide.encoder_layers, *wide.decoder_layers):
         gradients = layer.feed.down.weight.grad.T
-        assert len(torch.unique(gradients, dim=0)) > 0.8 * len(gradients)  # some hear nothing in so small a batch
-    # And nothing of it is chance: runs that grew each by itself have a mean.
+        assert len(torch.unique(gradients, dim=0)) > 0.8 * len(gradients)  # some have no gradient in such a small batch
+    # The growth is deterministic, so that separate runs can be averaged.
     with torch.no_grad():
         for parameter in twin.parameters():
             parameter.add_(1)
-    begin(twin, narrow, tmp_path, pieces)
+    start(twin, narrow, tmp_path, pieces)
     assert all(torch.equal(tensor, wide.state_dict()[name]) for name, tensor in twin.state_dict().items())
     with pytest.raises(UserError, match="does not belong to this model"):
-        begin(restless(encoder, True, inner=SIZE["inner"] - 1), narrow, tmp_path, pieces)
+        start(random_model(encoder, True, inner=SIZE["inner"] - 1), narrow, tmp_path, pieces)
 
 
-def test_what_is_no_deeper_model_is_refused(tmp_path):
+def test_models_that_do_not_fit_are_refused(tmp_path):
     pieces = random_translator().source_pieces
     with pytest.raises(UserError, match="does not belong to this model"):
-        begin(restless("causal", True, encoder_layers=1), restless("causal", True), tmp_path, pieces)
+        start(random_model("causal", True, encoder_layers=1), random_model("causal", True), tmp_path, pieces)
     with pytest.raises(UserError, match="does not belong to this model"):
-        begin(Rnn(VOCABULARY, VOCABULARY, **SIZE), restless("causal", True), tmp_path, pieces)
-    # The layers of an RNN have no outputs of their own that could be silenced.
+        start(Rnn(VOCABULARY, VOCABULARY, **SIZE), random_model("causal", True), tmp_path, pieces)
+    # The layers of an RNN cannot be added without changing the output.
     with pytest.raises(UserError, match="does not belong to this model"):
-        begin(
+        start(
             Rnn(VOCABULARY, VOCABULARY, **(SIZE | {"encoder_layers": 4})),
             Rnn(VOCABULARY, VOCABULARY, **SIZE),
             tmp_path,
             pieces,
         )
-    # Other heads have the same shapes, and would attend to something else.
-    model = restless("causal", True)
+    # Other head counts have the same shapes but compute something else.
+    model = random_model("causal", True)
     with pytest.raises(UserError, match=r"model\.heads must be 2, as in .*, not 4"):
-        begin(model, model, tmp_path, pieces, heads=4)
+        start(model, model, tmp_path, pieces, heads=4)
 
 
-def says_the_same(larger, smaller) -> torch.Tensor:
-    """What both say of a batch."""
+def same_logits(larger, smaller) -> torch.Tensor:
+    """Check that both models give the same logits for a batch, and return them."""
     batch = random_batch("word")
     g = reading(policy("wait-k:2"), batch, random.Random(1))
-    said = larger(batch, g)
-    torch.testing.assert_close(said, smaller(batch, g))
-    return said
+    logits = larger(batch, g)
+    torch.testing.assert_close(logits, smaller(batch, g))
+    return logits
 
 
-def begin(model, other, folder, pieces, heads: int = SIZE["heads"]) -> None:
-    """`model` begins with the weights of `other`, which has the same pieces."""
+def start(model, other, folder, pieces, heads: int = SIZE["heads"]) -> None:
+    """Start `model` with the weights of `other`, which has the same vocabulary."""
     config.save(Config(data=DataSettings("de", "en", ["copy"]), model=ModelSettings(heads=2)), folder / "config.toml")
     checkpoint.save_model(folder / "model.safetensors", other.state_dict(), {"step": 1})
     (folder / "vocabulary").mkdir(exist_ok=True)

@@ -24,7 +24,7 @@ def model(tmp_path: Path) -> RunFolder:
 
 
 @pytest.mark.parametrize("name", pretrained.names())
-def test_every_shipped_model_carries_one_that_agrees_with_its_config(name: str) -> None:
+def test_every_shipped_model_has_one_that_agrees_with_its_config(name: str) -> None:
     folder = RunFolder(pretrained.folder(name))
     assert folder.manifest_file.is_file()
     assert Manifest.load(folder.manifest_file) == Manifest.of(folder.settings())

@@ -1,4 +1,4 @@
-"""What is shipped: loads without torch, is what it says, and translates."""
+"""The shipped models load without torch, match their model cards, and translate."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from stacl.runs.folder import EXPORTED
 from tests.samples import SAMPLE, corpora
 from tests.samples import lines as sample_lines
 
-MEGABYTES = 12  # at the most, each
+MEGABYTES = 12  # maximum size of each model
 
 
 def test_all_directions_are_there_and_the_default_is_the_first():
@@ -29,7 +29,7 @@ def test_all_directions_are_there_and_the_default_is_the_first():
 
 
 @pytest.mark.parametrize("name", pretrained.names())
-def test_it_is_small_and_its_card_is_whole(name, capsys):
+def test_it_is_small_and_its_card_is_complete(name, capsys):
     folder = pretrained.folder(name)
     assert sum(path.stat().st_size for path in folder.rglob("*") if path.is_file()) <= MEGABYTES * 1e6
     assert main(["models", name]) == 0
@@ -76,7 +76,7 @@ def test_it_needs_no_torch():
 
 
 @pytest.mark.parametrize("name", [WEIGHTS, WRITE])
-def test_a_damaged_file_is_noticed(tmp_path, name):
+def test_a_damaged_file_is_reported(tmp_path, name):
     copy = tmp_path / "copy"
     shutil.copytree(pretrained.folder("photos-de-en"), copy)
     content = bytearray((copy / EXPORTED / name).read_bytes())
@@ -86,18 +86,18 @@ def test_a_damaged_file_is_noticed(tmp_path, name):
         stacl.load(copy)
 
 
-def test_a_text_is_no_model(capsys):
+def test_a_text_is_not_a_model(capsys):
     assert main(["translate", "Ein Mann schläft auf dem Sofa. " * 20]) == 2
     assert "the name of the model is too long" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("text", ["alles", "bekannt", "Mail", "Hm", "Punkt eins"])
 @pytest.mark.parametrize("beam", [1, 5])
-def test_of_words_something_is_said(text, beam):
+def test_words_are_never_translated_to_nothing(text, beam):
     assert stacl.load("de-en").translate(text, "wait-k:3", decoding=Decoding(beam=beam))
 
 
-def test_a_line_stays_a_line():
+def test_lines_are_kept():
     said = stacl.load("de-en").translate("Ein Mann schläft.\r\nZwei Kinder spielen\n\nEin Hund bellt.\n", "full")
     assert [bool(line) for line in said.split("\n")] == [True, True, False, True]
 
@@ -110,8 +110,8 @@ def test_unknown_names_get_a_suggestion(capsys):
 
 
 @pytest.mark.parametrize(("name", "policy"), [("de-en", "wait-k:1"), ("en-zh", "wait-k:2,unit=piece")])
-def test_a_live_session_says_what_a_batch_says(name, policy):
-    """In int8 too, where the smallest difference in rounding can become another word."""
+def test_a_live_session_writes_the_same_as_a_batch(name, policy):
+    """Also in int8, where a small rounding difference can change a word."""
     translator = stacl.load(name)
     folder, side = {"de-en": ("deen-eval", "de"), "en-zh": ("zhen-eval", "en")}[name]
     lines = sample_lines(f"{folder}/mixed-test.{side}", 60)
@@ -145,7 +145,7 @@ WHOLE = [  # of Multi30k, which is for research only
     ],
 )
 def test_it_translates_as_well_as_its_card_says(name, part, policy, least):
-    """A hundred lines are enough to see that the weights are those that were measured."""
+    """A hundred lines are enough to check that the weights are the measured ones."""
     import sacrebleu
 
     translator = stacl.load(name)

@@ -96,7 +96,7 @@ def test_every_code_is_told():
 
 def test_every_limit_of_a_client_is_told():
     limits = Limits()
-    for name, value in limits.told().items():
+    for name, value in limits.for_clients().items():
         assert re.search(rf"`{name}`[^`]*?{value:,g}", PAGE), name
     for number in (limits.kept_events, limits.request_bytes, limits.stall_seconds, limits.requests):
         assert f"{number:,g}" in PAGE

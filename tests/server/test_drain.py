@@ -78,12 +78,12 @@ def test_a_sentence_is_told_once_though_its_alignment_had_begun(monkeypatch):
     job = Aligner(translator, scheduler, told.append, lambda: None)
     for number in range(2):
         job.add(Finished({"track": 0, "segment": number}, trace))
-    job.words_told()
+    job.words_delivered()
     for _ in range(3):
         assert job.turn(0.0)
     steps = job._steps
     job.hurry()
-    job.words_told()
+    job.words_delivered()
     assert not job.pending
     for _ in steps:  # a thread that is at it meanwhile
         pass

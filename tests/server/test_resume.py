@@ -108,7 +108,7 @@ def test_numbers_of_the_client(server):
         client.send("policy", track=0, policy="wait-q:3")
         assert client.until("error")["message"] == "no policy is called 'wait-q'; did you mean wait-k?"
         client.send("policy", track=0, policy="wait-k:2,unit=piece")
-        assert "unit stays word" in client.until("error")["message"]
+        assert "unit cannot change within a sentence" in client.until("error")["message"]
         client.text("schläft")
         events = client.finish()
     assert [event["text"] for event in events if event["type"] == "heard"] == ["Ein", "Mann", "schläft"]

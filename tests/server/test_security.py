@@ -190,7 +190,7 @@ def test_an_error_inside_is_told_without_its_words(models, monkeypatch, caplog):
         answer = httpx.get(f"{running.url}/metrics")
         assert answer.status_code == 500
         assert answer.json() == {"code": "internal", "message": "the server failed; see its log"}
-        monkeypatch.setattr("stacl.server.tracks.Tracks._hear", fail)
+        monkeypatch.setattr("stacl.server.tracks.Tracks._feed", fail)
         with Client(running.live) as client:
             client.text("Geheimnis ")
             assert client.ended() == (1011, "internal")

@@ -238,13 +238,13 @@ def test_a_server_for_others_makes_up_a_token_where_none_is_given(arguments, env
     ("arguments", "message"),
     [
         (["/nowhere/x"], "no model /nowhere/x"),
-        (["a=/nowhere", "a=/elsewhere"], "two models are called 'a'; give one another name: NAME=/elsewhere"),
-        (["=x"], "a model is a folder or NAME=FOLDER, not '=x'"),
-        (["x", "--token", "a", "--no-token"], "--token and --no-token exclude each other"),
-        (["x", "--token", ""], "--token is empty, and would let everybody in"),
-        (["x", "--token", "schlüssel"], "must be letters, digits and signs of ASCII without spaces"),
-        (["x", "--token", "two words"], "must be letters, digits and signs of ASCII without spaces"),
-        (["x", "--workers", "0"], "--workers goes from 1 to 64, not 0"),
+        (["a=/nowhere", "a=/elsewhere"], "two models are called 'a'; rename one: NAME=/elsewhere"),
+        (["=x"], "must be a folder or NAME=FOLDER, not '=x'"),
+        (["x", "--token", "a", "--no-token"], "--token and --no-token cannot be combined"),
+        (["x", "--token", ""], "--token is empty"),
+        (["x", "--token", "schlüssel"], "must be printable ASCII characters without spaces"),
+        (["x", "--token", "two words"], "must be printable ASCII characters without spaces"),
+        (["x", "--workers", "0"], "--workers must be from 1 to 64, not 0"),
         (["x", "--limit", "session=5"], "unknown limit 'session'; did you mean sessions?"),
         (["x", "--limit", "sessions=many"], "--limit sessions=N needs a whole number above 0, not 'many'"),
         (["x", "--limit", "idle_seconds=inf"], "--limit idle_seconds=N needs a number above 0, not 'inf'"),
@@ -254,7 +254,7 @@ def test_a_server_for_others_makes_up_a_token_where_none_is_given(arguments, env
         (["x", "--allow-origin", "http://[:::]"], "--allow-origin 'http://[:::]' has an invalid host"),
         (["x", "--allow-origin", "https://-ü-.example"], "--allow-origin 'https://-ü-.example' has an invalid host"),
         (["x", "--host", "no.such.host.invalid"], "cannot listen on no.such.host.invalid:0"),
-        (["x", "--port", "99999"], "--port goes from 0 to 65535, not 99999"),
+        (["x", "--port", "99999"], "--port must be from 0 to 65535, not 99999"),
         (["x", "--host", "a" * 80], "--host needs a name or an address"),
     ],
 )
@@ -295,7 +295,7 @@ def test_shipped_models_are_the_default(monkeypatch, capsys, tmp_path):
     assert serve._folders(["zh-en", str(tmp_path / "mine")]) == {"zh-en": "zh-en", "mine": str(tmp_path / "mine")}
     monkeypatch.setattr("stacl.runs.pretrained.names", list)
     assert main(["serve"]) == 2
-    assert "no model is shipped" in capsys.readouterr().err
+    assert "no shipped model" in capsys.readouterr().err
 
 
 def test_what_is_said_alone(model_folder, models):

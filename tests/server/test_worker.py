@@ -285,7 +285,7 @@ def test_an_alignment_makes_room_for_others_after_each_piece(scheduler, monkeypa
     job = Aligner(translator, scheduler, told.append, lambda: None)
     for number in range(2):
         job.add(Finished({"track": 0, "segment": number}, trace))
-    job.words_told()
+    job.words_delivered()
     while job.turn(0.0):  # its time is over as soon as it begins
         writes.append(0)
         if cancelled and len(writes) == 5:

@@ -1,4 +1,4 @@
-"""Codes, words, joining: a sentence that arrives letter by letter has the words of the whole sentence."""
+"""Codes, splitting and joining. Text that arrives letter by letter gives the words of the whole sentence."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def test_codes(written: str, code: str) -> None:
 
 
 @pytest.mark.parametrize("rubbish", ["", "germann", "d", "12", "de/en", "klingonisch!", "de--en", "German English"])
-def test_rubbish_is_no_language(rubbish: str) -> None:
+def test_nonsense_is_not_a_language(rubbish: str) -> None:
     with pytest.raises(UserError, match="not a language"):
         language(rubbish)
 
@@ -118,7 +118,7 @@ def test_words_one_by_one_equal_the_sentence(text: str) -> None:
 
 
 def test_composition_never_moves_a_character_into_another_class() -> None:
-    """Chinese is cut before composition, so a composed character must be of the class it was cut by."""
+    """Chinese is split before composition, so composition must not change the class of a character."""
 
     def kind(character: str) -> str | None:
         match = splitters._RUNS.match(character)
@@ -171,7 +171,7 @@ def test_gaps_of_live_output_give_the_joined_sentence() -> None:
             assert shown == tongue.join(tongue.split(text))
 
 
-def test_wide_and_narrow_marks_stay_letters_and_digits_do_not() -> None:
+def test_marks_keep_their_width_and_letters_and_digits_become_narrow() -> None:
     assert language("zh").join(language("zh").split("（A）(A)，,：:")) == "（A）(A)，,：:"
     assert language("de").split("ﬁn ½ Ａ") == ["fin", "½", "A"]
     assert language("zh").join(language("zh").split("他在ＩＢＭ工作，２０１９年。")) == "他在IBM工作，2019年。"
@@ -179,7 +179,7 @@ def test_wide_and_narrow_marks_stay_letters_and_digits_do_not() -> None:
     assert language("zh").split("增长了３．５％。") == ["增长", "了", "3.5%", "。"]
 
 
-def test_what_cannot_be_seen_is_dropped_and_old_quotes_are_mended() -> None:
+def test_invisible_characters_are_dropped_and_windows_quotes_are_decoded() -> None:
     assert language("de").split("Wör\xadter\u200b\ufff9 \x84so\x93 e\u0301") == ["Wörter", "„so“", "é"]
 
 
@@ -190,7 +190,7 @@ def test_an_overlong_word_comes_in_pieces_without_loss() -> None:
         assert "".join(words) == "x" * 10_000
 
 
-def test_a_live_stream_without_spaces_holds_little_back() -> None:
+def test_a_stream_without_spaces_is_not_held_back() -> None:
     splitter = language("zh").splitter()
     out = "".join(word for _ in range(500) for word in splitter.feed("发展中国家的正则表达式"))
     assert len(out) >= 500 * 11 - splitters._LARGEST_WINDOW
@@ -219,8 +219,8 @@ def test_other_languages_need_no_segmenter(monkeypatch: pytest.MonkeyPatch) -> N
 
 
 @pytest.mark.parametrize("root", [SAMPLE, pytest.param(CORPORA, marks=pytest.mark.corpora)], ids=["sample", "corpora"])
-def test_real_chinese_is_close_to_the_whole_cut(root: Path) -> None:
-    """The figures of the module's docstring, on a smaller sample, with room."""
+def test_real_chinese_is_close_to_the_segmentation_of_whole_lines(root: Path) -> None:
+    """The figures of the module's docstring on a smaller sample, with a tolerance."""
     import rjieba
 
     differing, looked_ahead, words = 0, 0, 0
@@ -250,7 +250,7 @@ def test_real_lines_letter_by_letter(code: str, name: str) -> None:
 
 @pytest.mark.parametrize(("code", "tokenizer"), [("de", "13a"), ("zh", "zh"), ("ko", "13a"), ("ja", "13a")])
 def test_bleu_of_every_language_can_be_computed(code: str, tokenizer: str) -> None:
-    """sacreBLEU's own choice for Korean and Japanese needs more than is installed, and would end a training."""
+    """sacreBLEU's default tokenizers for Korean and Japanese need packages that are not installed."""
     assert language(code).tokenizer == tokenizer
     assert sacrebleu.BLEU(tokenize=language(code).tokenizer).corpus_score(["a b c d"], [["a b c d"]]).score > 99
 
@@ -261,7 +261,7 @@ def test_names(code: str, name: str) -> None:
 
 
 def test_common_codes_need_no_look_up() -> None:
-    """Importing langcodes takes 19 ms, and its names 40 ms more: a live translation starts without them."""
+    """Importing langcodes takes 19 ms, and its names 40 ms more. A live translation starts without them."""
     program = "import sys, stacl.text.languages as l; l.language('de'); print('langcodes' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "False"

@@ -1,4 +1,4 @@
-"""What a model is asked about, and what is said as it was heard."""
+"""Which parts of a sentence the model gets, and which are copied."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from stacl.text.passthrough import SourceSentence
 @pytest.mark.parametrize(
     ("text", "given"),
     [
-        ("Die Łódź liegt in привет bei 你好", "Die liegt in bei"),  # letters that the vocabulary has not
+        ("Die Łódź liegt in привет bei 你好", "Die liegt in bei"),  # letters that are not in the vocabulary
         (
             '(https://a.org/b?c=1) "ftp://a.org" :https://b.de a.org/b /usr/bin/x C:\\X a/b und/oder 3/4',
             "a/b und/oder 3/4",
@@ -30,15 +30,15 @@ from stacl.text.passthrough import SourceSentence
         ("<i>Ein</i> Mann<br/> <b> geht </B> <EM>weg.</EM> a<b", "Ein Mann geht weg. a<b"),
     ],
 )
-def test_no_model_is_asked_about_what_none_knows(text, given):
+def test_unknown_words_are_not_given_to_the_model(text, given):
     vocabulary = stacl.load("de-en").source_pieces
-    heard = SourceSentence(vocabulary, language("de"))
-    assert " ".join(filter(None, map(heard.add, text.split()))) == given
-    assert heard.words == text.split()
+    sentence = SourceSentence(vocabulary, language("de"))
+    assert " ".join(filter(None, map(sentence.add, text.split()))) == given
+    assert sentence.words == text.split()
 
 
 @pytest.mark.parametrize(
-    ("shouted", "given"),
+    ("text", "given"),
     [
         ("ICH HABE KEINE ZEIT!", "Ich habe keine zeit!"),
         ("Die NATO und die USA sagen NEIN.", "Die NATO und die USA sagen NEIN."),
@@ -48,23 +48,23 @@ def test_no_model_is_asked_about_what_none_knows(text, given):
         ("WHO?", "WHO?"),
         ("IBM USA", "IBM USA"),
         ("SPD, CDU, FDP und EU stimmten zu.", "SPD, CDU, FDP und EU stimmten zu."),
-        ("A US soldier, a UN report", "A US soldier, a UN report"),  # a letter is no shout
+        ("A US soldier, a UN report", "A US soldier, a UN report"),  # a single letter is not an all-caps word
         ("A UN report", "A UN report"),
         ("A CEO was fired.", "A CEO was fired."),
         ("I AM SO TIRED!", "I am so tired!"),
     ],
 )
-def test_a_shout_is_heard_as_if_it_were_none(shouted, given):
-    english = shouted.startswith(("A ", "I "))
+def test_all_caps_words_are_normalised(text, given):
+    english = text.startswith(("A ", "I "))
     translator = stacl.load("en-de" if english else "de-en")
-    heard = SourceSentence(translator.source_pieces, translator.source_language)
-    assert " ".join(map(heard.add, shouted.split())) == given
-    assert heard.words == shouted.split()
+    sentence = SourceSentence(translator.source_pieces, translator.source_language)
+    assert " ".join(map(sentence.add, text.split())) == given
+    assert sentence.words == text.split()
 
 
 @pytest.mark.parametrize("text", ["Danke 😀", "Danke😀", "♪ Wir singen ein Lied ♪"])
-def test_what_comes_last_is_said_last(text):
-    """However many words the translation has."""
+def test_a_copied_last_word_stays_last(text):
+    """The number of words in the translation does not matter."""
     translator = stacl.load("de-en")
     session = translator.stream("wait-k:1")
     for word in text.split():
@@ -87,7 +87,7 @@ def test_what_comes_last_is_said_last(text):
 )
 @pytest.mark.parametrize("beam", [1, 5])
 def test_a_sentence_ends_once(model, text, beam):
-    """Whether the model has set a mark or not: it cannot see the one behind the address."""
+    """The model may write an end mark or not. It cannot see the mark after the address."""
     translator = stacl.load(model)
     (batched,) = translator.translate_lines([text], "wait-k:3", decoding=Decoding(beam=beam))
     assert sum(word.endswith((".", "?", "。", "？")) for word in batched.target) == 1
@@ -108,7 +108,7 @@ def test_a_sentence_ends_once(model, text, beam):
         ("zh-en", '<font color="red">这是很好的。</font>'),
     ],
 )
-def test_what_is_set_in_italics_is_translated_as_if_it_were_not(model, text):
+def test_tags_do_not_change_the_translation(model, text):
     translator = stacl.load(model)
     plain = re.sub("<[^<>]*>", "", text)
     with_tags, without = translator.translate_lines([text, plain], "wait-k:3")
@@ -120,11 +120,11 @@ def test_what_is_set_in_italics_is_translated_as_if_it_were_not(model, text):
     assert (session.trace.target, session.trace.delays) == (with_tags.target, with_tags.delays)
 
 
-def test_nothing_but_a_tag_is_said_as_it_was_heard():
-    (said,) = stacl.load("de-en").translate_lines(["<br>"], "wait-k:3")
-    assert said.target == ("<br>",)
+def test_a_line_with_only_a_tag_is_copied():
+    (trace,) = stacl.load("de-en").translate_lines(["<br>"], "wait-k:3")
+    assert trace.target == ("<br>",)
 
 
-def test_a_sentence_is_no_list_of_sentences():
+def test_a_string_is_not_a_list_of_sentences():
     with pytest.raises(UserError, match="takes a list of sentences"):
         stacl.load("de-en").translate_lines("Hund")

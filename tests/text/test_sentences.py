@@ -1,4 +1,4 @@
-"""Sentences of an endless stream: cut where a person would, nothing lost, nothing doubled."""
+"""Sentence segmentation of a stream: correct ends, no word lost or duplicated."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def str_of(item: Item) -> str:
 
 
 def cut(code: str, text: str, **options: int | str) -> str:
-    """The text with ` | ` at the ends of sentences."""
+    """Return the text with ` | ` at sentence ends."""
     found = sentences(code, language(code).split(text), **options)
     return " | ".join(sentence.strip() for sentence in found if sentence.strip())
 
@@ -109,8 +109,8 @@ def test_chinese(text: str) -> None:
     assert cut("zh", text.replace("|", "")).replace(" ", "") == text
 
 
-def test_the_end_is_told_with_the_last_word() -> None:
-    """A listener does not wait: no look-ahead at an ordinary full stop."""
+def test_the_end_comes_with_the_last_word() -> None:
+    """An ordinary full stop needs no look-ahead and adds no delay."""
     for code, words in (("de", ["Er", "kam."]), ("en", ["He", "came!"]), ("zh", ["他", "来", "了", "。"])):
         segmenter = Segmenter(language(code))
         assert [segmenter.feed(word) for word in words][-1] == [words[-1], SENTENCE_END]
@@ -142,7 +142,7 @@ def test_an_explicit_end() -> None:
     assert segmenter.feed("Der") == ["Der"]
 
 
-def test_a_limit_that_makes_no_sense() -> None:
+def test_an_invalid_limit() -> None:
     with pytest.raises(UserError, match="at least 2"):
         Segmenter(language("de"), max_words=1)
 
@@ -175,7 +175,7 @@ odd = st.sampled_from(
 @pytest.mark.parametrize("code", ["de", "en", "zh", "tr"])
 @given(words=st.lists(st.one_of(odd, st.text(min_size=1, max_size=5)), max_size=60), limit=st.integers(2, 20))
 @settings(max_examples=150, deadline=None)
-def test_words_are_neither_lost_nor_doubled(code: str, words: list[str], limit: int) -> None:
+def test_words_are_neither_lost_nor_duplicated(code: str, words: list[str], limit: int) -> None:
     segmenter = Segmenter(language(code), max_words=limit)
     items = [item for word in words for item in segmenter.feed(word)] + segmenter.end()
     assert [item for item in items if item is not SENTENCE_END] == words
@@ -184,7 +184,7 @@ def test_words_are_neither_lost_nor_doubled(code: str, words: list[str], limit: 
         length = 0 if item is SENTENCE_END else length + 1
         lengths.append(length)
         assert length <= limit
-    # Two ends never follow each other, the first item is a word, and the last an end.
+    # The first item is a word, the last is an end, and two ends are never adjacent.
     assert all(not (a == b == 0) for a, b in pairwise(lengths))
     assert not items or (items[0] is not SENTENCE_END and items[-1] is SENTENCE_END)
 
@@ -216,7 +216,7 @@ def test_memory_stays_flat_in_an_endless_stream() -> None:
     ],
 )
 def test_real_lines_as_one_stream(code: str, name: str, precision: float, recall: float, marked_recall: float) -> None:
-    """All lines as one stream; cuts against line ends. The figures are in the module's docstring."""
+    """All lines as one stream: sentence ends against line ends. The module's docstring has the figures."""
     tongue = language(code)
     segmenter = Segmenter(tongue)
     ends, cuts, marked, count = set(), set(), set(), 0
@@ -235,8 +235,8 @@ def test_real_lines_as_one_stream(code: str, name: str, precision: float, recall
     assert len(cuts & marked) / len(marked) > marked_recall
 
 
-def test_thousands_of_dots_take_no_time():
-    """Every run of them was tried: a client who sends such words held up all others."""
+def test_thousands_of_dots_are_fast():
+    """A slow regular expression would let one client block all others."""
     began = time.process_time()
     source = SourceText(language("de"), segment=True)
     for word in ("." * 2040 + "x", "!?" * 1000 + "a,") * 5:
@@ -244,14 +244,14 @@ def test_thousands_of_dots_take_no_time():
     assert time.process_time() - began < 0.3
 
 
-def test_words_that_others_cut_are_written_as_ours():
-    """Decomposed letters as some systems write them, an empty string of `split(" ")`, a word that was still open."""
+def test_words_split_by_the_caller_are_cleaned():
+    """Decomposed letters, an empty string from `split(" ")`, and a word that is still open."""
     source = SourceText(language("de"), segment=False)
     assert source.feed("Die") + source.word("Tu\u0308r") == ["Die", "Tür"]
     assert source.word("") + source.word(" \n") + source.word("\u200b") == []
     assert source.word("ist zu.") == ["ist", "zu."]
     chinese = SourceText(language("zh"), segment=False)
-    assert chinese.word("我们在") == ["我们在"]  # cut as somebody wanted it
+    assert chinese.word("我们在") == ["我们在"]  # the segmentation of the caller is kept
 
 
 @pytest.mark.parametrize(
@@ -261,19 +261,19 @@ def test_words_that_others_cut_are_written_as_ours():
         ("太好了！！！", "太好了 ！"),
         ("你好。”", "你好 。"),
         ("你好。“好。”他说。😀", "你好 。|“ 好 。 ”|他 说 。|😀"),
-        ("！！！", "！ ！ ！"),  # a line of its own is somebody's, whatever it is
+        ("！！！", "！ ！ ！"),  # a line with only marks is kept
     ],
 )
-def test_what_is_no_sentence_is_not_made_one(text, expected):
-    """Of what stands after a sentence its own marks are left out."""
+def test_marks_do_not_form_a_sentence(text, expected):
+    """Marks after a sentence that belong to it are dropped."""
     source = SourceText(language("zh"), segment=True)
-    for _ in range(2):  # and the next line begins anew
+    for _ in range(2):  # the next line starts fresh
         items = [item for part in text for item in source.feed(part)] + source.feed("\n")
-        heard = " ".join(str_of(item) for item in items)
-        assert [part.strip() for part in heard.split("|") if part.strip()] == expected.split("|")
+        joined = " ".join(str_of(item) for item in items)
+        assert [part.strip() for part in joined.split("|") if part.strip()] == expected.split("|")
 
 
-def test_what_opens_a_sentence_waits_for_its_first_word():
+def test_opening_marks_wait_for_the_first_word():
     source = SourceText(language("en"), segment=True)
     assert source.feed("Yes. - ") == ["Yes.", SENTENCE_END]
     assert source.feed("No ") == ["-", "No"]
@@ -281,10 +281,10 @@ def test_what_opens_a_sentence_waits_for_its_first_word():
     assert endless[:2] == ["way.", SENTENCE_END]
     endless += source.feed("Why ")
     assert endless[-1] == "Why"
-    assert endless.count("-") == 1000  # none is lost, and none waits for ever
+    assert endless.count("-") == 1000  # all are returned
 
 
-def test_a_whole_chinese_text_is_no_word():
+def test_a_whole_chinese_text_is_split():
     assert SourceText(language("zh"), segment=True).word("好。走吧。") == [
         "好",
         "。",
@@ -303,21 +303,21 @@ def test_an_end_ends_the_open_word_too(segment):
         assert source.feed(text) + source.end() == [*text.split(), SENTENCE_END]
 
 
-def test_nothing_but_tags_is_cut_too() -> None:
+def test_a_stream_of_tags_is_split_too() -> None:
     assert cut("de", "<br> " * 7, max_words=5) == "<br> <br> <br> <br> <br> | <br> <br>"
 
 
-def test_what_stands_in_a_tag_ends_nothing() -> None:
+def test_marks_inside_a_tag_do_not_end_a_sentence() -> None:
     assert cut("de", 'Das <a title="Ja. Nein? Nie." href=x>ist</a> gut.</p> Wirklich.') == (
         'Das <a title="Ja. Nein? Nie." href=x>ist</a> gut.</p> | Wirklich.'
     )
 
 
-def test_what_only_looked_like_a_tag_is_over_with_the_next_word() -> None:
+def test_a_false_tag_ends_with_the_next_word() -> None:
     assert cut("de", "Es ist 3 <a. Und dann <p gut. Nein.") == "Es ist 3 <a. | Und dann <p gut. | Nein."
 
 
-def test_an_open_quote_in_a_tag_swallows_no_stream() -> None:
+def test_an_open_quote_in_a_tag_does_not_hide_the_stream() -> None:
     assert "gut. | Ende." in cut("de", '<a title="' + "Das ist gut. " * 200 + "Ende.")
 
 

@@ -1,4 +1,4 @@
-"""Subword pieces: word by word as in whole sentences, and every character comes back."""
+"""Subword pieces: word by word equals whole sentences, and every character is restored."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ WHOLE = ["deen-small de 5", "deen-small en 5", "zhen-small zh 5", "zhen-small en
     ],
 )
 def real(request: pytest.FixtureRequest) -> tuple[Subwords, list[list[str]]]:
-    """Pieces learned from one third of the lines of a sample, or of four thousand lines, and all of them as words."""
+    """A vocabulary learned from a third of the lines (of a sample, or of four thousand), and all lines as words."""
     folder, code, *step = request.param.split()
     source = {"step": int(step[0]), "root": corpora()} if step else {}
     words = [language(code).split(line) for line in lines(f"{folder}/train.{code}", 4_000, **source)]
@@ -53,32 +53,32 @@ def real(request: pytest.FixtureRequest) -> tuple[Subwords, list[list[str]]]:
 
 
 def test_word_by_word_is_the_whole_sentence(real):
-    """SPEC 1: the pieces of a prefix do not change when the sentence grows. SentencePiece itself cuts the whole."""
+    """SPEC 1: the pieces of a prefix do not change when the sentence grows. SentencePiece splits the whole."""
     pieces, sentences = real
     for words in sentences:
         assert pieces.encode(words) == pieces._processor.encode(" ".join(words))
 
 
-def test_real_words_come_back(real):
+def test_real_words_are_restored(real):
     pieces, sentences = real
     for words in sentences:
         assert pieces.words(pieces.encode(words)) == words
     for word in {word for words in sentences for word in words}:
         encoded = pieces.encode_word(word)
         assert pieces.decode_word(encoded) == word
-        # Exactly the last piece says that the word is finished.
+        # Only the last piece ends the word.
         assert pieces.ends_word[list(encoded)].tolist() == [False] * (len(encoded) - 1) + [True]
 
 
 def test_frequent_words_are_one_piece(real):
     pieces, sentences = real
     counts = np.array([len(pieces.encode(words)) / len(words) for words in sentences])
-    # A vocabulary that was learned from a few hundred lines has fewer whole words.
+    # A vocabulary from a few hundred lines has fewer whole words.
     assert 1 <= counts.mean() < (2 if len(sentences) > 2000 else 3)
 
 
 @pytest.mark.parametrize("word", [*ODD, "x" * 1000])
-def test_characters_that_were_never_seen_survive(word):
+def test_unseen_characters_are_kept(word):
     encoded = SMALL.encode_word(word)
     assert UNKNOWN not in encoded
     assert not {PAD, BEGIN, END} & set(encoded)
@@ -92,7 +92,7 @@ def test_bytes_that_make_no_character_are_not_shown():
 
     assert spelled(0xF0, 0x9F, 0x98, 0x80) == "😀"
     assert spelled(0xF0, 0x9F) == ""
-    assert spelled(0x0A) == ""  # a line out for a line in
+    assert spelled(0x0A) == ""  # a line feed would break the output lines
 
 
 @settings(max_examples=300, deadline=None)
@@ -103,19 +103,19 @@ def test_bytes_that_make_no_character_are_not_shown():
         max_size=5,
     )
 )
-def test_any_words_come_back(words):
+def test_any_words_are_restored(words):
     expected = [word.replace(SPACE, "_") for word in words]
     assert SMALL.words(SMALL.encode(words)) == expected
 
 
 @pytest.mark.parametrize("word", [f"{SPACE}baba{SPACE}", SPACE, f"a{SPACE}b", SPACE * 3])
-def test_the_white_space_mark_in_a_text_ends_no_word(word):
+def test_the_white_space_symbol_in_a_text_does_not_end_a_word(word):
     encoded = SMALL.encode_word(word)
     assert SMALL.ends_word[list(encoded)].sum() == 1
     assert SMALL.decode_word(encoded) == word.replace(SPACE, "_")
 
 
-def test_nothing_is_no_word():
+def test_empty_text_has_no_words():
     assert SMALL.encode_word("") == ()
     assert SMALL.encode([]) == SMALL.words([]) == []
     assert SMALL.decode_word(()) == ""
@@ -143,7 +143,7 @@ def test_training_is_deterministic():
     assert Subwords.train(SENTENCES, 380).model != SMALL.model
 
 
-def test_special_pieces_have_their_places():
+def test_special_pieces_have_fixed_numbers():
     special = [SMALL._processor.id_to_piece(piece) for piece in (PAD, UNKNOWN, BEGIN, END)]
     assert special == ["<pad>", "<unk>", "<s>", "</s>"]
     assert not SMALL.ends_word[[PAD, UNKNOWN, BEGIN, END]].any()
@@ -158,7 +158,7 @@ def test_saved_and_loaded(tmp_path):
 
 
 @pytest.mark.parametrize("content", [b"no model", b"{}" * 1000, None])
-def test_a_damaged_model_says_so(tmp_path, content):
+def test_a_damaged_model_is_reported(tmp_path, content):
     path = tmp_path / "x.model"
     path.write_bytes(SMALL.model[: len(SMALL.model) // 2] if content is None else content)
     with pytest.raises(UserError, match=rf"{path} is damaged or not a SentencePiece model"):
@@ -176,12 +176,12 @@ def test_a_vocabulary_that_does_not_fit_the_text():
     assert len(Subwords.train(SENTENCES, most)) == most
     with pytest.raises(UserError, match="could not learn"):
         Subwords.train([], 400)
-    # No size could be named that would do.
+    # No size would work.
     with pytest.raises(UserError, match=rf"too small: it gives 2\d\d pieces, and a vocabulary needs {SMALLEST_SIZE}"):
         Subwords.train([["ab", "ba"], ["abab"]], 400)
 
 
-def test_long_nonsense_is_not_remembered():
+def test_long_strings_are_not_cached():
     subwords = Subwords.train(SENTENCES, SMALLEST_SIZE)
     before = subwords._cached.cache_info().currsize
     assert subwords.encode_word("🦀" * 200) == subwords._encode_word("🦀" * 200)

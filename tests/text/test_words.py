@@ -1,4 +1,4 @@
-"""Arriving text: whatever the chunks, the words and the lines are those of the whole text."""
+"""Arriving text: for any chunks, the words and lines are those of the whole text."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tests.text.test_languages import TEXTS
 
 
 def expected(text: str, code: str) -> list[Event]:
-    """The definition: `split`, line by line."""
+    """Return the words by definition: `split`, line by line."""
     parts = text.split("\n")
     if parts[-1] == "":
         parts.pop()
@@ -91,7 +91,7 @@ def test_a_broken_character_is_replaced_when_text_follows_or_the_stream_ends() -
     assert reader.close() == []
 
 
-def test_only_bytes_that_are_no_utf8_count_as_broken() -> None:
+def test_only_bytes_that_are_not_utf8_count_as_broken() -> None:
     reader = WordReader(language("de"))
     text = "ein \ufffd Wort "
     for chunk in (text, text.encode(), text.encode()[:5], text.encode()[5:]):

@@ -142,7 +142,7 @@ def test_a_recording_is_no_word(file: Callable) -> None:
 def test_the_end_that_simuleval_1_0_counts_is_no_word(file: Callable, capsys: pytest.CaptureFixture[str]) -> None:
     lines = [_instance("a b c d e", [3, 4, 5, 6, 6], source_length=5, index=number) for number in range(2)]
     assert [trace.delays for trace in logs.read(file("".join(lines)))] == [(3, 4, 5, 5, 5)] * 2
-    assert capsys.readouterr().err == "stacl: this log counts the end of the source as a word; here it is none\n"
+    assert capsys.readouterr().err == "stacl: this log counts the end of the source as a word; it is not counted here\n"
     with pytest.raises(UserError, match="delay 7 of target unit 2 exceeds the source length 5"):
         list(logs.read(file(_instance("a b", [3, 7], source_length=5))))
 
@@ -162,11 +162,11 @@ def test_real_simuleval_reads_ours(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        ("", "log is empty: expected one sentence a line"),
+        ("", "log is empty; expected one sentence per line"),
         ("0 1\n0 2 1\n", "log:2: expected 0 or R .* found '2'"),
         ("0 1\n\n0 1\n", "log:2: .* the line is empty"),
         ("0 1\n0 é\n", "log:2: expected 0 or R"),
-        ("hello world\n", "log:1: cannot tell the format"),
+        ("hello world\n", "log:1: cannot detect the format"),
         ('{"source_length": 1, "delays": [1]}\n{"source_length": 1, "del\n', "log:2: not valid JSON"),
         (
             '{"source_length": 3, "delays": [1]}\n{"source_length": 3, "delays": [2, 1]}\n',
@@ -186,7 +186,7 @@ def test_real_simuleval_reads_ours(tmp_path: Path) -> None:
         ('{"source_length": 1, "delays": [1]}\n{"delays": ' + "[" * 100_000 + "\n", "log:2: not valid JSON"),
         (
             _instance("a b", [1, 2]) + _instance("a b", [1, 2]),
-            "log:2: index 0 comes after 0: is this the log of two runs",
+            "log:2: index 0 comes after 0; the log holds two runs",
         ),
         *(
             (_instance("a b", [1, 2], index=index) * 2, "log:2: index 7 comes after 7")
@@ -195,12 +195,18 @@ def test_real_simuleval_reads_ours(tmp_path: Path) -> None:
         (_instance("a b", [1, 2], elapsed=[5]), "log:1: elapsed has 1 entries, but there are 2 delays"),
         ('{"source_length": 1%s, "delays": [1]}\n' % ("0" * 400), "log:1: source_length is a number of 401 digits"),
         (_instance("a b", [1, 2], source_length=1e300, source=""), "log:1: source_length is a number of 301 digits"),
-        ('{"source_length": 1, "delays": [1], "write_times": [1e308]}\n', "log:1: 1e.308 seconds are no time"),
+        (
+            '{"source_length": 1, "delays": [1], "write_times": [1e308]}\n',
+            "log:1: a time of 1e.308 seconds is too long",
+        ),
         *(
-            (_instance("/out/0_pred.wav", [900], **{field: [[0, 80]]}), "log:1: a log of speech output: its words are")
+            (
+                _instance("/out/0_pred.wav", [900], **{field: [[0, 80]]}),
+                "log:1: logs of speech output are not supported",
+            )
             for field in ("durations", "intervals")
         ),
-        (_instance("a b", [1.5, 2]), "log:1: 1.5 is no number of words"),
+        (_instance("a b", [1.5, 2]), "log:1: 1.5 is not a whole number of words"),
         (_instance("a b", ["x", 2]), "log:1: delays must be a number, not 'x'"),
     ],
 )
@@ -259,10 +265,10 @@ def test_a_byte_order_mark_is_no_text(file: Callable) -> None:
 
 
 def test_what_cannot_be_written(tmp_path: Path) -> None:
-    with pytest.raises(UserError, match="sentence 1 is only a path: SimulEval's format needs its words"):
+    with pytest.raises(UserError, match="sentence 1 has no target words"):
         logs.write([Trace(1, (1,))], tmp_path / "out.log", "simuleval")
-    with pytest.raises(UserError, match="sentence 1 holds half a character"):
+    with pytest.raises(UserError, match="sentence 1 has an unpaired surrogate"):
         logs.write([Trace(1, (1,), target=("\ud83d",))], tmp_path / "out.jsonl", "trace")
-    with pytest.raises(UserError, match="sentence 1 is empty: a log of R and W has no line for it"):
+    with pytest.raises(UserError, match="sentence 1 is empty; the format rw"):
         logs.write([Trace(0, ())], tmp_path / "out.rw", "rw")
     assert not list(tmp_path.iterdir())

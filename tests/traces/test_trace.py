@@ -88,11 +88,11 @@ def test_characters_inherit_delay_and_time(trace: Trace) -> None:
         ({"source_length": 3, "delays": (1, 3, 2)}, "delays decrease: target unit 3 has delay 2 after 3"),
         ({"source_length": 3, "delays": (1, 4)}, "delay 4 of target unit 2 exceeds the source length 3"),
         ({"source_length": 3, "delays": (-1, 2)}, "target unit 1 has delay -1"),
-        ({"source_length": -1, "delays": ()}, "cannot be negative"),
-        ({"source_length": 3, "delays": (1, math.nan, 3)}, "a delay is nan, which is no number"),
-        ({"source_length": 3, "delays": (math.nan,), "unit": "ms"}, "a delay is nan, which is no number"),
-        ({"source_length": 3, "delays": (1, math.inf), "unit": "ms"}, "a delay is inf, which is no number"),
-        ({"source_length": math.nan, "delays": (), "unit": "ms"}, "source_length is nan, which is no number"),
+        ({"source_length": -1, "delays": ()}, "source_length is -1; it must be 0 or more"),
+        ({"source_length": 3, "delays": (1, math.nan, 3)}, "a delay is nan; it must be a finite number"),
+        ({"source_length": 3, "delays": (math.nan,), "unit": "ms"}, "a delay is nan; it must be a finite number"),
+        ({"source_length": 3, "delays": (1, math.inf), "unit": "ms"}, "a delay is inf; it must be a finite number"),
+        ({"source_length": math.nan, "delays": (), "unit": "ms"}, "source_length is nan; it must be a finite number"),
         ({"source_length": 3, "delays": (1, 2.5)}, "a delay is 2.5; it counts source units and must be a whole number"),
         ({"source_length": 2.5, "delays": (1, 2)}, "source_length is 2.5; it counts source units"),
         ({"source_length": 2, "delays": (1,), "target": ("a", "b")}, "target has 2 entries"),
@@ -198,7 +198,7 @@ def test_cutoff() -> None:
         ({"compute_seconds": math.nan}, "compute_seconds is nan; it must be 0 or more"),
         (
             {"read_times": (1.0, 2.0, 3.0), "write_times": (0.1, 2.2, 3.3)},
-            "target unit 1 was shown at 0.1 s, but has seen a source unit that came at 1 s",
+            "target unit 1 was shown at 0.1 s, before its source unit 1 at 1 s",
         ),
     ],
 )
@@ -216,6 +216,6 @@ def test_pieces_of_subword_nmt_are_joined_where_they_say_so() -> None:
 
 
 def test_a_word_is_no_character() -> None:
-    with pytest.raises(UserError, match="'世界' is more than one character; log it in the unit word and score it with"):
+    with pytest.raises(UserError, match="'世界' is more than one character; log it with unit word"):
         Trace(4, (1, 2), unit="char", target=("吗", "世界"))
     assert Trace(4, (1, 2), unit="char", target=("吗 ", "世")).text() == "吗 世"

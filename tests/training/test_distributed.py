@@ -1,4 +1,4 @@
-"""Several processes train as one would: real processes, real connections, real kills."""
+"""Training in several processes equals training in one. Uses real processes, connections and kills."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ CORPUS = 'data.corpora=["copy:pairs=600,held_out=40"]'
 
 
 def options(**more: object) -> list[str]:
-    """A quick run with several sentences in a batch, without dropout: that is drawn by each process for itself."""
+    """A quick run with several sentences per batch, and without dropout, which each process draws itself."""
     settings = {"train__steps": 12, "train__validate_every": 6, "train__save_every": 3, "train__budget": 600}
     return [*changes(**(settings | more)), "--set", CORPUS, "--set", "model.dropout=0.0"]
 
@@ -41,7 +41,7 @@ def torchrun(*arguments: object) -> subprocess.CompletedProcess[str]:
 
 
 def pair(*arguments: object, **more: str) -> list[subprocess.Popen[str]]:
-    """Two processes as torchrun would start them, but with nobody to end one when the other has gone."""
+    """Two processes as started by torchrun, but without its supervision."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
@@ -66,10 +66,10 @@ def pair(*arguments: object, **more: str) -> list[subprocess.Popen[str]]:
 
 
 def weights(run: Path) -> dict[str, torch.Tensor]:
-    """The last checkpoint's weights, but for what no gradient decides.
+    """The weights of the last checkpoint, without the biases of attention keys.
 
-    A bias of attention's keys shifts all scores of a query alike, so its true gradient is zero, and Adam makes
-    steps of full size from the rounding that is left.
+    Such a bias shifts all scores of a query equally, so its true gradient is zero, and Adam makes full steps from
+    rounding errors.
     """
     last = sorted(path for path in (run / "checkpoints").iterdir() if path.name.isdigit())[-1]
     found = load_file(last / "weights.safetensors")
@@ -108,11 +108,11 @@ def assert_same_training(one: Path, other: Path) -> None:
 def test_two_processes_reach_the_weights_of_one(tmp_path, toy_config, alone):
     done = torchrun("train", toy_config, "--out", tmp_path / "run", *options())
     assert done.returncode == 0, done.stderr
-    assert done.stdout.strip() == str(tmp_path / "run")  # said once
+    assert done.stdout.strip() == str(tmp_path / "run")  # printed once
     assert done.stderr.count("2 processes") == 1
     assert done.stderr.count("step 6, epoch") == 1  # validated once
     assert_same_training(tmp_path / "run", alone)
-    # The comparison can fail: another seed leads elsewhere.
+    # The comparison can fail: another seed gives other weights.
     other = stacl("train", toy_config, "--out", tmp_path / "other", *options(train__seed=2))
     assert other.returncode == 0, other.stderr
     with pytest.raises(AssertionError):
@@ -121,7 +121,7 @@ def test_two_processes_reach_the_weights_of_one(tmp_path, toy_config, alone):
 
 @pytest.mark.slow
 def test_a_killed_process_ends_the_training_which_resumes(tmp_path, toy_config):
-    """Rank 1 is killed: rank 0 says what to do, and the run goes on to the weights of one that never stopped."""
+    """Rank 1 is killed: rank 0 reports it, and the resumed run reaches the weights of an undisturbed one."""
     run = tmp_path / "run"
     first, second = pair("train", toy_config, "--out", run, *options(train__steps=4000, train__validate_every=4000))
     try:
@@ -131,9 +131,9 @@ def test_a_killed_process_ends_the_training_which_resumes(tmp_path, toy_config):
     finally:
         end(first, second)
     assert first.returncode == 2, error
-    complaint = error.strip().splitlines()[-1]
-    assert complaint.startswith("stacl train: another process of this training has ended")
-    assert "--resume" in complaint
+    message = error.strip().splitlines()[-1]
+    assert message.startswith("stacl train: another process of this training has ended")
+    assert "--resume" in message
     assert "Traceback" not in error
 
     reached = int(sorted((run / "checkpoints").glob("[0-9]*"))[-1].name)
@@ -147,20 +147,20 @@ def test_a_killed_process_ends_the_training_which_resumes(tmp_path, toy_config):
 
 
 @pytest.mark.slow
-def test_two_processes_practise_together(tmp_path, toy_config):
-    """Each draws translations of its own sentences; the mean of what they were worth is that of all."""
-    practice = options(train__steps=4, train__validate_every=4, train__budget=200, train__samples=2)
-    done = torchrun("train", toy_config, "--out", tmp_path / "run", *practice)
+def test_minimum_risk_training_in_two_processes(tmp_path, toy_config):
+    """Each process samples for its own sentences; the logged reward is the mean over all."""
+    settings = options(train__steps=4, train__validate_every=4, train__budget=200, train__samples=2)
+    done = torchrun("train", toy_config, "--out", tmp_path / "run", *settings)
     assert done.returncode == 0, done.stderr
-    alone = stacl("train", toy_config, "--out", tmp_path / "alone", *practice)
+    alone = stacl("train", toy_config, "--out", tmp_path / "alone", *settings)
     assert alone.returncode == 0, alone.stderr
     (line,), (expected,) = log(tmp_path / "run"), log(tmp_path / "alone")
-    assert line["nearness"] == pytest.approx(expected["nearness"], rel=0.25)  # other draws of the same sentences
+    assert line["nearness"] == pytest.approx(expected["nearness"], rel=0.25)  # other samples of the same sentences
 
 
 @pytest.mark.slow
-def test_a_process_that_does_not_answer_is_given_up(tmp_path, toy_config):
-    """Stopped, not dead: only the clock can tell."""
+def test_a_process_that_does_not_answer_causes_a_time_out(tmp_path, toy_config):
+    """The process is stopped, not killed, so its connection stays open."""
     run = tmp_path / "run"
     long = options(train__steps=100_000, train__validate_every=100_000)
     first, second = pair("train", toy_config, "--out", run, *long, STACL_TIMEOUT="20.5")
@@ -187,7 +187,7 @@ def wait_for(condition, *processes: subprocess.Popen[str], seconds: float = 120)
     while not condition():
         for process in processes:
             assert process.poll() is None, process.communicate()[1]
-        assert time.monotonic() < deadline, "nothing happened"
+        assert time.monotonic() < deadline, "the condition never held"
         time.sleep(0.02)
 
 
@@ -199,15 +199,15 @@ def end(*processes: subprocess.Popen[str]) -> None:
 
 
 @pytest.mark.parametrize("size", [1, 2, 3, 7])
-def test_shares_cover_every_batch_once(size):
+def test_shards_cover_every_batch_once(size):
     lengths = np.random.default_rng(0).integers(1, 30, (500, 2)).astype(np.uint16)
     for batch in epoch_batches(lengths, 300, 1, 0):
-        shares = [World(rank, size).shard(batch) for rank in range(size)]
-        assert sorted(np.concatenate(shares).tolist()) == sorted(batch.tolist())
-        assert max(map(len, shares)) - min(map(len, shares)) <= 1
+        shards = [World(rank, size).shard(batch) for rank in range(size)]
+        assert sorted(np.concatenate(shards).tolist()) == sorted(batch.tolist())
+        assert max(map(len, shards)) - min(map(len, shards)) <= 1
 
 
-def test_a_process_that_is_alone_adds_nothing():
+def test_a_single_process_changes_nothing():
     model = torch.nn.Linear(2, 2)
     model(torch.ones(1, 2)).sum().backward()
     before = model.weight.grad.clone()
@@ -219,7 +219,7 @@ def test_a_process_that_is_alone_adds_nothing():
     assert alone.first_then_all(lambda: 3) == 3
 
 
-def test_every_process_draws_its_own_numbers():
+def test_every_process_has_its_own_seed():
     seeds = [World(rank, 3).seed("1 7") for rank in range(3)]
-    assert seeds[0] == "1 7"  # one process and the first of several draw alike
+    assert seeds[0] == "1 7"  # the first process has the seed of a single process
     assert len(set(seeds)) == 3

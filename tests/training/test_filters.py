@@ -1,4 +1,4 @@
-"""Filters keep what is good, drop what is not, and say how much of what."""
+"""Filters drop bad pairs and count the reasons."""
 
 from __future__ import annotations
 
@@ -46,14 +46,14 @@ def test_each_reason_is_counted_once() -> None:
     assert len(str(keep.report).splitlines()) == 5
 
 
-def test_the_ratio_spares_short_sentences() -> None:
+def test_the_ratio_is_lenient_with_short_sentences() -> None:
     keep = PairFilter(DE, EN, ratio=2)
     assert kept(keep, [("Danke", "Thank you very much"), ("Danke", "Thank you very much indeed my friend")]) == [0]
     assert kept(PairFilter(EN, DE, ratio=2), [("Thank you very much indeed my friend", "Danke")]) == []
 
 
-def test_what_is_no_text_is_no_pair() -> None:
-    """A picture written in letters is few words, and thousands of pieces."""
+def test_encoded_binary_data_is_dropped() -> None:
+    """An image in base64 is one word with thousands of pieces."""
     keep = PairFilter(language("de"), language("en"), longest=100)
     assert not list(keep([("Bild " + "iVBORw0KGgo" * 2000, "picture " + "iVBORw0KGgo" * 2000)]))
     assert str(keep.report).endswith("dropped 1: a side has a word of 256 characters or more")
@@ -70,7 +70,7 @@ def test_switched_off_tests_drop_only_the_empty() -> None:
     assert len(list(keep([("a " * 500, "b"), ("a", "b"), ("a", "b"), ("", "b")]))) == 3
 
 
-def test_a_filter_streams_and_counts_on() -> None:
+def test_a_filter_streams_and_keeps_counting() -> None:
     keep = PairFilter(DE, EN)
     endless = (("a", str(number)) for number in iter(int, 1))
     first = keep(endless)
@@ -82,12 +82,12 @@ def test_a_filter_streams_and_counts_on() -> None:
 @pytest.mark.parametrize(
     "options", [{"shortest": 0}, {"shortest": 5, "longest": 4}, {"ratio": 0.5}, {"ratio": math.nan}]
 )
-def test_limits_that_make_no_sense(options: dict[str, float]) -> None:
+def test_invalid_limits(options: dict[str, float]) -> None:
     with pytest.raises(UserError, match="filter"):
         PairFilter(DE, EN, **options)  # type: ignore[arg-type]
 
 
-def test_wanted_repetitions_are_no_duplicates() -> None:
+def test_repeated_corpora_are_not_duplicates() -> None:
     toy = language("art")
     keep = PairFilter(toy, toy)
     rows = list(filtered(corpus(["copy:pairs=3", "copy:pairs=3", "reverse:pairs=2*3"]), "train", keep))
@@ -98,7 +98,7 @@ def test_wanted_repetitions_are_no_duplicates() -> None:
         list(filtered(corpus("copy"), "nosuch", keep))
 
 
-def test_what_is_measured_on_is_not_trained_on():
+def test_sentences_of_test_sets_are_dropped():
     pairs = [("Guten Tag.", "Good day."), ("Moin.", "Hello there."), ("Guten  Tag.\u200b", "Hi."), ("Ja.", "Yes.")]
     keep = PairFilter(DE, EN, unseen=["Guten Tag.", "Hello there."])
     assert kept(keep, pairs) == [3]

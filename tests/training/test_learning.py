@@ -1,4 +1,4 @@
-"""Prove learning, not only shapes: what a policy allows is learned, what it forbids is not."""
+"""Models learn what their policy allows, and cannot learn what it forbids."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def reversal_run(folder, toy_config, policy: str, encoder: str, steps: int):
     return api.load(folder)
 
 
-def test_copy_is_learned_one_word_behind(copy_run):
+def test_copy_is_learned_under_wait_1(copy_run):
     lines = [source for source, _ in corpus("copy").open("test")]
     traces = api.load(copy_run).translate_lines(lines)
     right = [" ".join(trace.target) == line for trace, line in zip(traces, lines, strict=True)]
@@ -63,22 +63,22 @@ def test_reversal_is_learned_with_the_whole_sentence(tmp_path, toy_config, encod
     assert right >= 0.8 * len(pairs)
 
 
-def test_reversal_is_not_learned_one_word_behind(tmp_path, toy_config):
-    """y_t = x_(n+1-t), and wait-1 has heard x_1 .. x_t: in the first half every hit above chance would be a leak."""
+def test_reversal_is_not_learned_under_wait_1(tmp_path, toy_config):
+    """y_t = x_(n+1-t), and wait-1 has read x_1 .. x_t: in the first half, accuracy above chance would be a leak."""
     reversal_run(tmp_path / "run", toy_config, "wait-k:1", "causal", 300)
-    heard, unheard = teacher_forced(tmp_path / "run", "wait-k:1")
+    was_read, not_read = teacher_forced(tmp_path / "run", "wait-k:1")
     chance = 1 / WORDS
-    spread = math.sqrt(chance * (1 - chance) / len(unheard))
-    assert sum(unheard) / len(unheard) < chance + 4 * spread
-    # The model did learn: what it has heard it can say.
-    assert sum(heard) / len(heard) > 4 * chance
+    spread = math.sqrt(chance * (1 - chance) / len(not_read))
+    assert sum(not_read) / len(not_read) < chance + 4 * spread
+    # The model did learn: it predicts words that it has read.
+    assert sum(was_read) / len(was_read) > 4 * chance
 
 
 def teacher_forced(folder, spec: str) -> tuple[list[bool], list[bool]]:
-    """Whether each word of the validation set was right, the words before given: of those heard, of those not."""
+    """Teacher-forced correctness of each validation word: for words already read, and for the others."""
     translator = api.load(folder)
     data, pieces = Encoded(folder / "data" / "valid"), translator.target_pieces
-    heard, unheard = [], []
+    was_read, not_read = [], []
     for index in range(len(data)):
         batch = collate([data[index]], pieces.ends_word, pieces.ends_word, "word")
         with torch.inference_mode():
@@ -87,5 +87,5 @@ def teacher_forced(folder, spec: str) -> tuple[list[bool], list[bool]]:
         length = int(batch.source_lengths[0])
         for word in range(1, length + 1):
             all_pieces = bool(right[batch.target_units[0] == word].all())
-            (heard if length + 1 - word <= word else unheard).append(all_pieces)
-    return heard, unheard
+            (was_read if length + 1 - word <= word else not_read).append(all_pieces)
+    return was_read, not_read

@@ -1,4 +1,4 @@
-"""Learning from one's own translations (`train.samples`): what is tried, what it is worth, and that it teaches."""
+"""Minimum risk training (`train.samples`): samples, rewards and learning."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ from tests.conftest import QUICK, changes, stacl
 
 pytestmark = pytest.mark.slow
 SAMPLES = 4
-# Of a model that has learnt to copy, drawn so freely that it makes mistakes.
-TRYING = [f"train.samples={SAMPLES}", "train.temperature=2.5", "train.threads=1"]
+# The model has learned to copy; the high temperature makes its samples differ.
+SAMPLING = [f"train.samples={SAMPLES}", "train.temperature=2.5", "train.threads=1"]
 
 
-def begun(copy_run, folder, prepared: Prepared | None, *changes: str) -> Trainer:
-    settings = config.load(copy_run / "config.toml", [*TRYING, f"model.start={copy_run}", *changes])
+def started(copy_run, folder, prepared: Prepared | None, *changes: str) -> Trainer:
+    settings = config.load(copy_run / "config.toml", [*SAMPLING, f"model.start={copy_run}", *changes])
     trainer = Trainer(settings, RunFolder(folder), prepared or prepare(settings, RunFolder(folder), lambda text: None))
     trainer.resume()
     return trainer
@@ -41,7 +41,7 @@ def begun(copy_run, folder, prepared: Prepared | None, *changes: str) -> Trainer
 
 @pytest.fixture(scope="module")
 def trainer(tmp_path_factory, copy_run) -> Trainer:
-    return begun(copy_run, tmp_path_factory.mktemp("practice"), None, "policy=wait-k:1-4")
+    return started(copy_run, tmp_path_factory.mktemp("minimum-risk"), None, "policy=wait-k:1-4")
 
 
 def some_batch(prepared: Prepared, size: int = 5):
@@ -56,48 +56,48 @@ def test_a_batch_gives_back_its_pairs(trainer):
         assert np.array_equal(target, expected[1])
 
 
-def tries_of(trainer: Trainer, seed: str, **changes):
-    """The same practice, with other temperature or policy."""
+def samples_of(trainer: Trainer, seed: str, **changes):
+    """The samples of a batch, after changing attributes such as the temperature or the policy."""
     own = copy.copy(trainer.minimum_risk)
     for name, value in changes.items():
         setattr(own, name, value)
     return own.sample(trainer.model.eval(), some_batch(trainer.prepared), seed)
 
 
-def test_the_same_seed_tries_the_same(trainer):
-    one, again, other = (tries_of(trainer, seed) for seed in ("1", "1", "2"))
+def test_the_same_seed_gives_the_same_samples(trainer):
+    one, again, other = (samples_of(trainer, seed) for seed in ("1", "1", "2"))
     assert one.reward == again.reward != other.reward
     for found, expected in zip(one.selected[1:], again.selected[1:], strict=True):
         assert found.equal(expected)
     assert one.selected[0].target_out.equal(again.selected[0].target_out)
 
 
-def test_siblings_are_of_one_sentence_and_not_alike(trainer):
+def test_samples_of_a_sentence_differ(trainer):
     sources = {tuple(source): set() for source, _ in some_batch(trainer.prepared).pairs()}
-    tries = tries_of(trainer, "1")
-    for source, said in tries.selected[0].pairs():
-        sources[tuple(source)].add(tuple(said))
-    assert tries.sentences == len(sources) == 5
-    assert all(len(said) <= SAMPLES for said in sources.values())
+    samples = samples_of(trainer, "1")
+    for source, sample in samples.selected[0].pairs():
+        sources[tuple(source)].add(tuple(sample))
+    assert samples.sentences == len(sources) == 5
+    assert all(len(found) <= SAMPLES for found in sources.values())
     assert max(map(len, sources.values())) > 1
 
 
 @pytest.mark.parametrize("chosen", ["wait-k:2", "full", "wait-k:2,unit=piece", "wait-k:3,c=0.25"])
-def test_what_was_tried_is_learnt_with_what_was_heard(trainer, chosen, monkeypatch):
-    """The mask of the training pass has what each piece had been decided with."""
+def test_samples_are_trained_with_the_delays_of_their_decoding(trainer, chosen, monkeypatch):
+    """g of the training pass equals the reads of each piece in decoding."""
     found = []
-    monkeypatch.setattr(minimum_risk, "decode", lambda *asked: found.extend(decode(*asked)) or found)
-    tries = tries_of(trainer, "3", policy=policy(chosen))
-    heard = {tuple(hypothesis.pieces): hypothesis.reads for hypothesis in found}
-    batch, g, _ = tries.selected
+    monkeypatch.setattr(minimum_risk, "decode", lambda *arguments: found.extend(decode(*arguments)) or found)
+    samples = samples_of(trainer, "3", policy=policy(chosen))
+    reads = {tuple(hypothesis.pieces): hypothesis.reads for hypothesis in found}
+    batch, g, _ = samples.selected
     assert batch.size
-    for row, (_, said) in enumerate(batch.pairs()):
-        assert g[row, : len(said)].tolist() == heard[tuple(said.tolist())]
+    for row, (_, sample) in enumerate(batch.pairs()):
+        assert g[row, : len(sample)].tolist() == reads[tuple(sample.tolist())]
 
 
 @pytest.mark.parametrize("kind", ["causal", "prefix", "rnn"])
-def test_drawn_as_sharply_as_can_be_it_is_what_the_model_would_say(trainer, toy_config, kind):
-    """And each sentence, encoded once for all of its tries, is that sentence."""
+def test_samples_at_a_low_temperature_equal_greedy_decoding(trainer, toy_config, kind):
+    """Each sentence is encoded once for its samples, so this also checks that rows and sentences match."""
     model = {"rnn": "model.kind=rnn"}.get(kind, f"model.encoder={kind}")
     quick = [f"{name}={value}" for name, value in QUICK.items()]
     settings = config.load(toy_config, [*quick, "train.samples=3", "train.temperature=0.01", "policy=wait-k:2", model])
@@ -105,17 +105,17 @@ def test_drawn_as_sharply_as_can_be_it_is_what_the_model_would_say(trainer, toy_
     built = build_model(settings.model, prepared.source, prepared.target, settings.text.shared).eval()
     found = []
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(minimum_risk, "decode", lambda *asked: found.extend(decode(*asked)) or found)
+        patch.setattr(minimum_risk, "decode", lambda *arguments: found.extend(decode(*arguments)) or found)
         MinimumRisk(settings, prepared, policy(settings.policy)).sample(built, some_batch(prepared), "5")
     ends = prepared.source.ends_word
     sources = Sources.of([source for source, _ in some_batch(prepared).pairs()], ends, "word")
     expected = decode(TorchEngine(built), sources, Rules(ends, policy("wait-k:2")))
     drawn = [one.pieces for one in found]
-    same = [drawn[3 * n + i][:3] == said.pieces[:3] for n, said in enumerate(expected) for i in range(3)]
-    assert sum(same) >= 0.8 * len(same)  # an untrained model's two likeliest may be as good as alike
+    same = [drawn[3 * n + i][:3] == greedy.pieces[:3] for n, greedy in enumerate(expected) for i in range(3)]
+    assert sum(same) >= 0.8 * len(same)  # in an untrained model the two most likely pieces may be nearly equal
 
 
-def test_repeated_rows_are_encoded_as_each_by_itself(trainer):
+def test_repeated_rows_have_the_logits_of_single_rows(trainer):
     pairs = some_batch(trainer.prepared).pairs()
     ends = trainer.prepared.source.ends_word
     repeated = collate([pair for pair in pairs for _ in range(3)], ends, ends, "word")
@@ -129,56 +129,56 @@ def test_repeated_rows_are_encoded_as_each_by_itself(trainer):
         torch.testing.assert_close(several[row], single[row // 3], atol=1e-5, rtol=1e-5)
 
 
-def test_an_update_makes_nearer_tries_likelier(trainer, copy_run, tmp_path):
+def test_an_update_makes_better_samples_more_likely(trainer, copy_run, tmp_path):
     more = ("train.references=0", "train.rate=1e-4", "train.warmup=0")
-    own = begun(copy_run, tmp_path, trainer.prepared, *more)
+    own = started(copy_run, tmp_path, trainer.prepared, *more)
     batch = some_batch(trainer.prepared)
     own.position.step = 1
-    tries = own._sample([batch], [own.world.seed(f"{own.settings.seed} 1 0")])[0]
+    samples = own._sample([batch], [own.world.seed(f"{own.settings.seed} 1 0")])[0]
 
     def objective() -> float:
         own.model.eval()
         with torch.inference_mode():
-            return float(loss_of(own.model, *tries.selected[:2], 0.0, tries.selected[2]).smoothed)
+            return float(loss_of(own.model, *samples.selected[:2], 0.0, samples.selected[2]).smoothed)
 
     before = objective()
-    assert own.update([batch]).reward == tries.reward
+    assert own.update([batch]).reward == samples.reward
     assert objective() < before
 
 
-def test_nearer_tries_have_higher_weights(trainer):
+def test_better_samples_have_higher_weights(trainer):
     references = {tuple(source): target for source, target in some_batch(trainer.prepared).pairs()}
-    batch, _, weights = tries_of(trainer, "4").selected
+    batch, _, weights = samples_of(trainer, "4").selected
     by_source: dict[tuple, list] = {}
-    for (source, said), weight in zip(batch.pairs(), weights.tolist(), strict=True):
-        near = trainer.minimum_risk.reward(said, references[tuple(source)])
-        by_source.setdefault(tuple(source), []).append((near, weight))
+    for (source, sample), weight in zip(batch.pairs(), weights.tolist(), strict=True):
+        reward = trainer.minimum_risk.reward(sample, references[tuple(source)])
+        by_source.setdefault(tuple(source), []).append((reward, weight))
     for found in by_source.values():
         assert sorted(found) == sorted(found, key=lambda one: one[::-1])
     assert any(len(set(found)) > 1 for found in by_source.values())
 
 
-def test_who_has_lost_the_thread_is_not_followed(trainer, monkeypatch):
-    monkeypatch.setattr(minimum_risk, "is_too_long", lambda said, reference: True)
-    assert tries_of(trainer, "6").selected is None
+def test_overlong_samples_are_not_trained_on(trainer, monkeypatch):
+    monkeypatch.setattr(minimum_risk, "is_too_long", lambda sample, reference: True)
+    assert samples_of(trainer, "6").selected is None
     monkeypatch.undo()
     assert minimum_risk.is_too_long(np.zeros(100), np.zeros(20))
     assert not minimum_risk.is_too_long(np.zeros(30), np.zeros(20))
 
 
-def test_nearness_is_one_for_the_reference_and_less_for_less(trainer):
-    nearness = trainer.minimum_risk.reward
+def test_the_reward_is_one_for_the_reference_and_lower_for_less(trainer):
+    reward = trainer.minimum_risk.reward
     _, target = trainer.prepared.train[0]
-    assert nearness(target, target) == pytest.approx(1)
-    assert nearness(target[: len(target) // 2], target) < 0.9
-    assert nearness(target[:0], target) == 0
+    assert reward(target, target) == pytest.approx(1)
+    assert reward(target[: len(target) // 2], target) < 0.9
+    assert reward(target[:0], target) == 0
 
 
-def test_two_threads_come_to_the_same_bits_each_time(trainer, copy_run, tmp_path):
-    """Each has sentences of its own; the weights that both translate with are those before the update."""
+def test_two_threads_give_the_same_bits_each_time(trainer, copy_run, tmp_path):
+    """Each thread has its own sentences; both sample with the weights before the update."""
     found = []
     for _ in range(2):
-        two = begun(copy_run, tmp_path, trainer.prepared, "train.threads=2", "model.dropout=0.2")
+        two = started(copy_run, tmp_path, trainer.prepared, "train.threads=2", "model.dropout=0.2")
         assert two.threads.count == 2
         for step in (1, 2):
             two.position.step = step
@@ -187,9 +187,9 @@ def test_two_threads_come_to_the_same_bits_each_time(trainer, copy_run, tmp_path
     assert found[0].equal(found[1])
 
 
-def test_a_model_learns_from_nothing_but_its_own_tries(tmp_path, toy_config):
-    """The references do not count at all; they only say which tries came nearer."""
-    # Muddled enough to have something to gain: of a copy that is right or wrong as a whole there is nothing to compare.
+def test_a_model_learns_from_its_own_samples_alone(tmp_path, toy_config):
+    """The weight of the references is 0; they are used for the rewards only."""
+    # Partly trained: samples that are all right or all wrong would have equal rewards.
     short = ("--set", "train.steps=46", "--set", "train.threads=1")
     young = stacl("train", toy_config, "--out", tmp_path / "young", *short)
     assert young.returncode == 0, young.stderr
@@ -207,16 +207,16 @@ def test_a_model_learns_from_nothing_but_its_own_tries(tmp_path, toy_config):
         "train.threads": 1,
     }
     chosen = [part for item in options.items() for part in ("--set", "=".join(map(str, item)))]
-    done = stacl("train", toy_config, "--out", tmp_path / "practised", *chosen)
+    done = stacl("train", toy_config, "--out", tmp_path / "tuned", *chosen)
     assert done.returncode == 0, done.stderr
-    logs = [(tmp_path / run / "log.jsonl").read_text().splitlines() for run in ("young", "practised")]
+    logs = [(tmp_path / run / "log.jsonl").read_text().splitlines() for run in ("young", "tuned")]
     before, *after = (json.loads(line) for line in (logs[0][-1], *logs[1]))
-    assert 5 < before["bleu"] < 80  # there is something to gain
+    assert 5 < before["bleu"] < 80  # there is room for improvement
     assert after[-1]["bleu"] > before["bleu"] + 5
     assert after[-1]["nearness"] > after[0]["nearness"]
 
 
-def test_practice_resumes_to_the_same_weights(tmp_path, toy_config):
+def test_minimum_risk_training_resumes_to_the_same_weights(tmp_path, toy_config):
     run = changes(
         policy="wait-k:1-4",
         model__dropout=0.1,
@@ -228,22 +228,22 @@ def test_practice_resumes_to_the_same_weights(tmp_path, toy_config):
         train__save_every=2,
         train__bleu_lines=0,
     )
-    for folder, steps in (("whole", 8), ("parted", 4)):
+    for folder, steps in (("whole", 8), ("resumed", 4)):
         done = stacl("train", toy_config, "--out", tmp_path / folder, *run, "--set", f"train.steps={steps}")
         assert done.returncode == 0, done.stderr
-    done = stacl("train", "--resume", "--out", tmp_path / "parted", "--set", "train.steps=8")
+    done = stacl("train", "--resume", "--out", tmp_path / "resumed", "--set", "train.steps=8")
     assert done.returncode == 0, done.stderr
-    assert "choose by BLEU" in done.stderr
-    whole, parted = (
+    assert "select by BLEU" in done.stderr
+    whole, resumed = (
         load_tensors(tmp_path / folder / "checkpoints" / "00000008" / "weights.safetensors")
-        for folder in ("whole", "parted")
+        for folder in ("whole", "resumed")
     )
-    assert whole.keys() == parted.keys()
-    assert all(whole[name].equal(parted[name]) for name in whole)
+    assert whole.keys() == resumed.keys()
+    assert all(whole[name].equal(resumed[name]) for name in whole)
 
 
 @pytest.mark.parametrize(
-    ("change", "said"),
+    ("change", "message"),
     [
         ("train.samples=1", "compared with each other"),
         ("train.samples=-1", "train.samples must be a whole number from 0"),
@@ -251,6 +251,6 @@ def test_practice_resumes_to_the_same_weights(tmp_path, toy_config):
         ("train.references=-0.1", "train.references must be a number, 0.0 or more"),
     ],
 )
-def test_mistakes_are_named(toy_config, change, said):
-    with pytest.raises(UserError, match=said):
+def test_errors_name_the_field(toy_config, change, message):
+    with pytest.raises(UserError, match=message):
         config.load(toy_config, ["train.samples=4", change])

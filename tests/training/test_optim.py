@@ -1,4 +1,4 @@
-"""The learning rate over the steps."""
+"""Learning-rate schedules."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def test_a_held_rate_is_cooled_down_over_the_last_updates():
     assert all(earlier > later for earlier, later in itertools.pairwise(rates[80:]))
 
 
-def test_more_steps_put_the_cooldown_off():
+def test_more_steps_delay_the_cooldown():
     assert rate_at(100, dataclasses.replace(HELD, steps=200)) == 1e-3
 
 

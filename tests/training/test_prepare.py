@@ -1,4 +1,4 @@
-"""From corpora to what training reads."""
+"""Preparation of training data."""
 
 from __future__ import annotations
 
@@ -41,26 +41,26 @@ def text_of(found: Prepared) -> tuple[list[str], list[str]]:
 
 
 @pytest.mark.parametrize("share", [0.0, 0.3, 1.0])
-def test_so_many_sources_are_written_as_in_a_hurry(tmp_path, share):
+def test_the_share_of_careless_sources(tmp_path, share):
     found = prepared(tmp_path, careless=share)
     sources, targets = text_of(found)
-    hurried = [text for text in sources if text == text.lower() and not text.endswith((".", "!"))]
-    assert {text for text in sources if text not in hurried} <= set(LINES)
-    assert len(hurried) / len(sources) == pytest.approx(share, abs=0.07)
-    # What it means is the same, and what is measured on stays as people wrote it.
+    lowered = [text for text in sources if text == text.lower() and not text.endswith((".", "!"))]
+    assert {text for text in sources if text not in lowered} <= set(LINES)
+    assert len(lowered) / len(sources) == pytest.approx(share, abs=0.07)
+    # Targets and validation text do not change.
     assert targets[7] == "Line 7!"
     assert found.valid_text[0][0] == LINES[0]
     assert text_of(prepared(tmp_path, "again", careless=share))[0] == sources
 
 
 @pytest.mark.parametrize("share", [0.0, 0.3])
-def test_so_many_pairs_have_a_short_one_before_them(tmp_path, share):
+def test_the_share_of_joined_pairs(tmp_path, share):
     found = prepared(tmp_path, joined=share)
     sources, targets = text_of(found)
     opened = [n for n, text in enumerate(targets) if text != f"Line {n}!"]
     assert len(opened) / len(targets) == pytest.approx(share, abs=0.1)
     for n in opened:
-        # Both sides are joined, and with the two sides of one pair, which came before.
+        # Both sides are joined with the same earlier pair.
         _, opener, rest = targets[n].replace(",", "").split(" ", 2)
         assert targets[n] == f"Line {opener}, {rest}"
         assert rest == f"Line {n}!"
@@ -72,19 +72,19 @@ def test_so_many_pairs_have_a_short_one_before_them(tmp_path, share):
     assert text_of(prepared(tmp_path, "again", joined=share)) == (sources, targets)
 
 
-def test_only_what_is_written_small_inside_sentences_is_made_small():
+def test_only_words_that_are_usually_lower_case_are_lower_cased():
     openers = OpenerJoiner(language("de"), language("en"))
     for pair in [
         ("Ich bin müde.", "I'm tired."),
         ("Ja, das Haus ist, wie du siehst, alt.", "Yes, the house is old, as you see."),
-        ("Was?", "What?"),  # asks, so it opens nothing
+        ("Was?", "What?"),  # a question is not an opener
     ]:
         assert openers.join(pair, None) == pair
-    said = [
+    found = [
         openers.join(pair, random.Random(1))
         for pair in [("Das geht nicht.", "The thing won't work."), ("Haus und Hof.", "I lost all.")]
     ]
-    assert said == [
+    assert found == [
         ("Ich bin müde, das geht nicht.", "I'm tired, the thing won't work."),
         ("Ich bin müde, Haus und Hof.", "I'm tired, I lost all."),
     ]
@@ -100,7 +100,7 @@ def test_chinese_is_joined_with_its_own_comma():
 
 
 def test_every_sentence_is_segmented_once(tmp_path, monkeypatch):
-    """By the filter, whose words are then trained on; also where pairs are augmented."""
+    """The filter segments each sentence; encoding and augmentation reuse its words."""
     split, calls = Language.split, []
     monkeypatch.setattr(Language, "split", lambda self, text: calls.append(text) or split(self, text))
     found = prepared(tmp_path, careless=0.3, joined=0.3)
@@ -109,17 +109,17 @@ def test_every_sentence_is_segmented_once(tmp_path, monkeypatch):
 
 
 def test_sentences_of_a_test_set_are_left_out_of_training(tmp_path):
-    """Also where they came by another way: people's English of one corpus may be the reference of another."""
-    toml, said = tmp_path / "config.toml", []
+    """Also if they come from another corpus: its text may contain references of a test set."""
+    toml, reports = tmp_path / "config.toml", []
     data = "[data]\nsource = 'en'\ntarget = 'en'\ncorpora = ['copy:pairs=60,held_out=12']\n[text]\nvocabulary = 320\n"
     toml.write_text(data)
-    measured = {line for line, _ in corpus("copy:pairs=60,held_out=12").open("val")}
+    test_lines = {line for line, _ in corpus("copy:pairs=60,held_out=12").open("val")}
     both = [f"{tmp_path}/both.en"] * 2
-    Path(both[0]).write_text("".join(f"{line}\n" for line in [*measured, "This is kept, and that too."]))
+    Path(both[0]).write_text("".join(f"{line}\n" for line in [*test_lines, "This is kept, and that too."]))
     changes = [f"data.train_files={both}".replace("'", '"'), "data.corpora=[]", 'data.valid=["copy/val"]']
     changes.append('data.unseen=["copy:pairs=60,held_out=12/val"]')
     with pytest.raises(UserError, match="NAME/SPLIT"):
-        prepare(config.load(toml, [*changes, 'data.unseen=["copy"]']), RunFolder(tmp_path / "wrong"), said.append)
-    with pytest.raises(UserError, match="pieces"):  # which cannot be learned from the one sentence that is left
-        prepare(config.load(toml, changes), RunFolder(tmp_path / "run"), said.append)
-    assert f"dropped {len(measured)}: a side occurs in a set of data.unseen" in "\n".join(said)
+        prepare(config.load(toml, [*changes, 'data.unseen=["copy"]']), RunFolder(tmp_path / "wrong"), reports.append)
+    with pytest.raises(UserError, match="pieces"):  # one sentence is left, too few for a vocabulary
+        prepare(config.load(toml, changes), RunFolder(tmp_path / "run"), reports.append)
+    assert f"dropped {len(test_lines)}: a side occurs in a set of data.unseen" in "\n".join(reports)

@@ -1,4 +1,4 @@
-"""SPEC 9.5: killed at any moment, a run resumes to the same weights, bit for bit. Really killed: SIGKILL."""
+"""SPEC 9.5: a run killed (SIGKILL) at any moment resumes to the same weights, bit for bit."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from tests.conftest import ROOT, changes, stacl
 pytestmark = pytest.mark.slow
 RUN = changes(
     data__corpora='["copy:pairs=800,held_out=40"]',
-    policy="wait-k:1-4",  # drawn per sentence: the draws must come again, too
+    policy="wait-k:1-4",  # drawn per sentence: the draws must be reproduced too
     model__dropout=0.2,
     train__budget=512,
     train__steps=60,
@@ -44,7 +44,7 @@ def start(folder, config, *more):
 
 
 def kill_when(process, moment, timeout: float = 120) -> bool:
-    """Kill as soon as `moment()` holds; False if the process ended before."""
+    """Kill the process once `moment()` is true. False if the process ends before."""
     deadline = time.monotonic() + timeout
     while time.monotonic() < deadline:
         if process.poll() is not None:
@@ -62,7 +62,7 @@ def same_weights(one, other) -> None:
     last, expected = checkpoints(one / "checkpoints")[-1], checkpoints(other / "checkpoints")[-1]
     assert last.name == expected.name == "00000060"
     for name in ("weights.safetensors", "optimizer.safetensors"):
-        assert checksum(last / name) == checksum(expected / name), name  # not the bytes: pytest would diff them
+        assert checksum(last / name) == checksum(expected / name), name  # pytest would diff the bytes
     assert model_facts(one / "model.safetensors") == model_facts(other / "model.safetensors")
     ours, theirs = load_tensors(one / "model.safetensors"), load_tensors(other / "model.safetensors")
     assert all(ours[name].equal(theirs[name]) for name in theirs)
@@ -71,7 +71,7 @@ def same_weights(one, other) -> None:
 
 
 def untimed_log(folder) -> list[dict]:
-    """All that was logged but the clock."""
+    """The log entries without times."""
     entries = [json.loads(line) for line in (folder / "log.jsonl").read_text().splitlines()]
     return [{name: value for name, value in entry.items() if name != "seconds"} for entry in entries]
 
@@ -95,8 +95,8 @@ def test_the_same_seed_gives_the_same_weights_and_another_does_not(undisturbed, 
         same_weights(tmp_path / "other", undisturbed)
 
 
-def test_killed_again_and_again(undisturbed, tmp_path, toy_config):
-    """While preparing, between checkpoints, while a checkpoint, a snapshot and the model are being written."""
+def test_killed_at_many_moments(undisturbed, tmp_path, toy_config):
+    """During preparation, between checkpoints, and while a checkpoint, a snapshot and the model are written."""
     folder = tmp_path / "run"
     seen = lambda pattern: lambda: any(folder.glob(pattern))  # noqa: E731
     moments = [
@@ -112,7 +112,7 @@ def test_killed_again_and_again(undisturbed, tmp_path, toy_config):
     kills = 0
     for moment in moments:
         kills += kill_when(start(folder, toy_config, *(["--resume"] if folder.exists() else [])), moment)
-        # A moment may lie before the last checkpoint and never come again: then the run ends by itself.
+        # A moment before the last checkpoint may not recur; then the run ends normally.
     assert kills >= 5
     last = stacl("train", "--resume", "--out", folder)
     assert last.returncode == 0, last.stderr
@@ -120,8 +120,8 @@ def test_killed_again_and_again(undisturbed, tmp_path, toy_config):
     assert not list(folder.rglob(".partial-*/*.safetensors"))
 
 
-def test_moved_to_another_place_it_goes_on(undisturbed, tmp_path, toy_config):
-    """A run folder is enough: no corpus, no config file, another path."""
+def test_a_moved_run_folder_resumes(undisturbed, tmp_path, toy_config):
+    """Resuming needs the run folder only: no corpus and no config file, at any path."""
     here, there = tmp_path / "here", tmp_path / "there" / "moved"
     assert kill_when(start(here, toy_config), (here / "checkpoints" / "00000028").exists)
     there.parent.mkdir()
@@ -137,13 +137,13 @@ def test_a_finished_run_can_be_given_more_steps(undisturbed, tmp_path):
     shutil.copytree(undisturbed, folder)
     again = stacl("train", "--resume", "--out", folder)
     assert again.returncode == 0
-    assert "finished already" in again.stderr
+    assert "has already finished" in again.stderr
     more = stacl("train", "--resume", "--out", folder, "--set", "train.steps=62")
     assert more.returncode == 0, more.stderr
     assert checkpoints(folder / "checkpoints")[-1].name == "00000062"
 
 
-def test_interrupted_by_hand_it_says_how_to_go_on(tmp_path, toy_config):
+def test_an_interrupt_says_how_to_resume(tmp_path, toy_config):
     folder = tmp_path / "run"
     environment = os.environ | {"OMP_NUM_THREADS": "1"}
     endless = command(folder, toy_config, "--set", "train.steps=1000000")
@@ -152,7 +152,7 @@ def test_interrupted_by_hand_it_says_how_to_go_on(tmp_path, toy_config):
         env=environment,
         stderr=subprocess.PIPE,
         text=True,
-        # A shell starts what runs in its background with Ctrl-C ignored, and so perhaps this test.
+        # A shell ignores SIGINT for background jobs, possibly including this test.
         preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
     )
     try:
@@ -160,9 +160,9 @@ def test_interrupted_by_hand_it_says_how_to_go_on(tmp_path, toy_config):
             assert process.poll() is None
             time.sleep(0.01)
         process.send_signal(signal.SIGINT)
-        _, said = process.communicate(timeout=60)
+        _, error = process.communicate(timeout=60)
     finally:
         process.kill()
     assert process.returncode == 130
-    assert "--resume" in said
-    assert "Traceback" not in said
+    assert "--resume" in error
+    assert "Traceback" not in error

@@ -1,4 +1,4 @@
-"""A batch on several cores: the same gradient, whoever finishes first."""
+"""Several threads give the same gradient, independent of timing."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def settings(toy_config, *changes: str) -> config.Config:
 
 
 def trained(toy_config, prepared: Prepared, folder, threads: int, dropout: float, steps: int = 6) -> Trainer:
-    """With what each update said of itself in `.figures`."""
+    """A trainer after some updates, whose results are in `.figures`."""
     changes = (f"train.threads={threads}", f"model.dropout={dropout}", "train.warmup=1")
     trainer = Trainer(settings(toy_config, *changes), RunFolder(folder), prepared)
     trainer.figures = []
@@ -50,11 +50,11 @@ def weights(trainer: Trainer) -> torch.Tensor:
     return torch.cat([parameter.detach().flatten() for parameter in trainer.model.parameters()])
 
 
-def test_two_shares_reach_the_weights_of_one(toy_config, prepared, tmp_path):
+def test_two_threads_reach_the_weights_of_one(toy_config, prepared, tmp_path):
     one, two = (trained(toy_config, prepared, tmp_path, threads, dropout=0.0) for threads in (1, 2))
     assert (one.threads.count, two.threads.count) == (1, 2)
-    # Surprise, positions and norm of the gradient. (Adam makes full steps of gradients that are mere rounding, so
-    # single weights may differ; their mean does not.)
+    # Loss, positions and gradient norm. Adam makes full steps from gradients that are only rounding errors, so single
+    # weights may differ; their mean difference is small.
     for alone, shared in zip(one.figures, two.figures, strict=True):
         assert vars(alone) == pytest.approx(vars(shared), rel=1e-5)
     assert (weights(one) - weights(two)).abs().mean() < 1e-6
@@ -74,11 +74,11 @@ def test_results_come_in_the_order_of_the_jobs():
 
 
 @pytest.mark.parametrize(("threads", "budget", "count"), [(1, 4096, 1), (2, 4096, 2), (8, 4096, 4), (4, 1500, 1)])
-def test_a_share_is_worth_a_thread(threads, budget, count):
+def test_the_number_of_threads(threads, budget, count):
     assert GradientThreads(threads, budget, CPU).count == count
 
 
-def test_threads_draw_dropout_for_themselves():
+def test_threads_draw_dropout_independently():
     def draw(seed: int) -> torch.Tensor:
         with seeded(seed):
             masks = []

@@ -1,4 +1,4 @@
-"""Speed changes nothing: the fast training step against one written plainly, and what dropout must be."""
+"""The fast training step equals a plain implementation; properties of dropout."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def fresh(kind: str, dropout: float = 0.0) -> Model:
 
 
 def batches(step: int):
-    """A batch and its reading, different at every step; k is drawn for each sentence."""
+    """A batch and its g, different at every step; k is drawn for each sentence."""
     rng = random.Random(step)
     sizes = tuple((rng.randint(1, 7), rng.randint(1, 7)) for _ in range(4))
     batch = random_batch("word", seed=step, sizes=sizes)
@@ -42,17 +42,17 @@ def batches(step: int):
 
 
 def plain_attention(query, key, value, mask, heads):
-    """[T, D], [S, D], [S, D], [T, S], written as in a textbook."""
+    """Textbook attention: [T, D], [S, D], [S, D], [T, S] -> [T, D]."""
     parts = []
     for q, k, v in zip(query.chunk(heads, -1), key.chunk(heads, -1), value.chunk(heads, -1), strict=True):
         scores = (q @ k.T / math.sqrt(q.shape[-1])).masked_fill(~mask, -1e30)
-        weights = scores.softmax(-1) * mask  # a row that sees nothing becomes zeros
+        weights = scores.softmax(-1) * mask  # a row that sees no key becomes zeros
         parts.append(weights @ v)
     return torch.cat(parts, dim=-1)
 
 
 def plain_encoder(model, source, mask):
-    """The states of one sentence's pieces [S], where mask [S, S] allows."""
+    """The states of the pieces [S] of one sentence under the mask [S, S]."""
     x = model.source_embedding(source) * math.sqrt(model.width)
     x = x + positions(0, len(source), model.width, x.device)
     for layer in model.encoder_layers:
@@ -64,9 +64,9 @@ def plain_encoder(model, source, mask):
 
 
 def plain_logits(model, source, target, visible):
-    """One sentence of a Transformer: [T, V], each target position having seen `visible` [T] pieces."""
+    """Transformer logits [T, V] of one sentence; position t sees visible[t] pieces."""
     steps, pieces = len(target), len(source)
-    if model.prefix:  # every position has its own encoding of its own prefix
+    if model.prefix:  # every position has its own encoded prefix
         memories = []
         for count in visible.tolist():
             mask = first(torch.tensor(count), pieces).expand(pieces, pieces)
@@ -93,7 +93,7 @@ def plain_logits(model, source, target, visible):
 
 
 def plain_loss(model, batch, g):
-    """Sentence by sentence, log-softmax over everything. Of the RNN, which has no fast way, only the loss."""
+    """The loss sentence by sentence. The RNN has no fast path, so its own logits are used."""
     total = torch.zeros(())
     if isinstance(model, Rnn):
         every = model(batch, g)
@@ -113,32 +113,32 @@ def plain_loss(model, batch, g):
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_hundred_steps_agree_with_the_plain_path(kind, monkeypatch):
-    """Two trainings side by side, nothing passed from one to the other: the same losses and gradients."""
-    monkeypatch.setattr(loss, "CHUNK", 7 * VOCABULARY)  # several chunks, the last one not full
+    """Two independent trainings have the same losses and gradients."""
+    monkeypatch.setattr(loss, "CHUNK", 7 * VOCABULARY)  # several chunks, the last one incomplete
     settings = TrainSettings(rate=1e-3, warmup=0, schedule="constant")
     fast, plain = fresh(kind), fresh(kind)
     optimizer = optim.build(fast, settings)
     reference = torch.optim.AdamW(plain.parameters(), lr=1e-3, betas=(0.9, 0.98), eps=1e-9, weight_decay=0.0)
     scaler = torch.amp.GradScaler("cpu", enabled=False)
-    apart = []
+    differences = []
     for step in range(100):
         batch, g = batches(step)
         found = loss_of(fast, batch, g, SMOOTHING)
         (found.smoothed / found.positions).backward()
         expected = plain_loss(plain, batch, g)
         expected.backward()
-        apart.append(abs(float(found.smoothed.detach()) / found.positions - float(expected.detach())))
+        differences.append(abs(float(found.smoothed.detach()) / found.positions - float(expected.detach())))
         for (name, one), other in zip(fast.named_parameters(), plain.parameters(), strict=True):
             torch.testing.assert_close(one.grad, other.grad, atol=1e-5, rtol=1e-4, msg=f"step {step}, {name}")
         torch.nn.utils.clip_grad_norm_(plain.parameters(), 1.0)
         reference.step()
         reference.zero_grad()
         optim.step(optimizer, fast, 1e-3, 1.0, scaler)
-    assert max(apart) < 1e-5
+    assert max(differences) < 1e-5
 
 
-def test_the_plain_path_would_notice_a_difference():
-    """Another reading gives another loss: the comparison above can fail."""
+def test_the_plain_path_notices_a_difference():
+    """Another g gives another loss, so the comparison above can fail."""
     model = fresh("causal")
     batch, g = batches(0)
     with torch.no_grad():
@@ -146,20 +146,20 @@ def test_the_plain_path_would_notice_a_difference():
 
 
 @pytest.mark.parametrize("smoothing", [0.0, 0.1])
-def test_fused_loss_reports_the_surprise_and_needs_no_gradient(smoothing):
+def test_fused_loss_reports_the_nll_and_needs_no_gradient(smoothing):
     model = fresh("causal").eval()
     batch, g = batches(1)
     with torch.inference_mode():
         found = loss_of(model, batch, g, smoothing)
         right = batch.target_out[batch.real]
-        smoothed, surprise = loss.plain(model(batch, g)[batch.real], right, torch.ones(len(right)), smoothing)
-    torch.testing.assert_close(found.nll, surprise, atol=1e-4, rtol=1e-6)
+        smoothed, nll = loss.plain(model(batch, g)[batch.real], right, torch.ones(len(right)), smoothing)
+    torch.testing.assert_close(found.nll, nll, atol=1e-4, rtol=1e-6)
     torch.testing.assert_close(found.smoothed, smoothed, atol=1e-4, rtol=1e-6)
 
 
 @pytest.mark.parametrize("smoothing", [0.0, 0.1])
 def test_fused_loss_gives_each_sentence_its_weight(smoothing, monkeypatch):
-    """Also weights below 0, which make a sentence less likely."""
+    """Includes weights below 0, which make a sentence less likely."""
     monkeypatch.setattr(loss, "CHUNK", 7 * VOCABULARY)
     batch, g = batches(2)
     weights = torch.linspace(-1.0, 2.0, batch.size)
@@ -176,7 +176,7 @@ def test_fused_loss_gives_each_sentence_its_weight(smoothing, monkeypatch):
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_mixed_precision_comes_close(kind):
-    """Under autocast the plain loss is taken; dropout, packing and masks meet both types on the way."""
+    """Under autocast the plain loss is used; dropout, packing and masks must handle both data types."""
     model = fresh(kind, dropout=0.2)
     batch, g = batches(3)
     found = []
@@ -188,13 +188,13 @@ def test_mixed_precision_comes_close(kind):
     assert float(found[1].detach()) == pytest.approx(float(found[0].detach()), rel=0.02)
 
 
-def test_fused_loss_is_finite_for_absurd_logits():
-    """A right piece that is as good as impossible: its surprise is large, not infinite."""
+def test_fused_loss_is_finite_for_extreme_logits():
+    """The nll of a nearly impossible target is large, not infinite."""
     weight = torch.tensor([[200.0], [-200.0], [0.0]], requires_grad=True)
     hidden = torch.ones(2, 1, requires_grad=True)
     bias = torch.zeros(3, requires_grad=True)
-    smoothed, surprise = loss._LinearLoss.apply(hidden, weight, bias, torch.tensor([1, 1]), torch.ones(2), 0.0)
-    assert surprise.item() == pytest.approx(800.0)
+    smoothed, nll = loss._LinearLoss.apply(hidden, weight, bias, torch.tensor([1, 1]), torch.ones(2), 0.0)
+    assert nll.item() == pytest.approx(800.0)
     smoothed.backward()
     assert all(torch.isfinite(x.grad).all() for x in (weight, hidden, bias))
 

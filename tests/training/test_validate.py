@@ -1,4 +1,4 @@
-"""Validation: the same weights give the same figures, whatever the batches."""
+"""Validation figures depend on the weights, not on the batch size."""
 
 from __future__ import annotations
 

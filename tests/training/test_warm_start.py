@@ -1,4 +1,4 @@
-"""`model.start`: a run that begins with the weights of another, and its vocabulary if the languages are the same."""
+"""`model.start`: warm start with the weights of a run, and its vocabulary if the languages are the same."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from tests.conftest import stacl
 pytestmark = pytest.mark.slow
 
 
-def begin(toy_config, start, out, *more: str):
-    # A rate of next to nothing: what is validated after one step is what the run began with.
-    still = ("train.steps=1", "train.rate=1e-9", "train.warmup=0", "train.threads=1", "train.schedule=constant")
-    changes = [part for change in (*still, f"model.start={start}", *more) for part in ("--set", change)]
+def start_run(toy_config, start, out, *more: str):
+    # With a rate near 0, validation after one step measures the initial weights.
+    frozen = ("train.steps=1", "train.rate=1e-9", "train.warmup=0", "train.threads=1", "train.schedule=constant")
+    changes = [part for change in (*frozen, f"model.start={start}", *more) for part in ("--set", change)]
     return stacl("train", toy_config, "--out", out, *changes)
 
 
-def test_a_run_begins_where_the_other_ended(copy_run, toy_config, tmp_path):
-    done = begin(toy_config, copy_run, tmp_path / "run")
+def test_a_run_starts_with_the_weights_of_the_other(copy_run, toy_config, tmp_path):
+    done = start_run(toy_config, copy_run, tmp_path / "run")
     assert done.returncode == 0, done.stderr
     entry = json.loads((tmp_path / "run" / "log.jsonl").read_text().splitlines()[-1])
     assert entry["bleu"] > 95
@@ -29,10 +29,10 @@ def test_a_run_begins_where_the_other_ended(copy_run, toy_config, tmp_path):
     assert own.read_bytes() == taken.read_bytes()
 
 
-def test_it_goes_on_without_the_other(copy_run, toy_config, tmp_path):
+def test_resuming_does_not_need_the_start(copy_run, toy_config, tmp_path):
     start = tmp_path / "start"
     start.symlink_to(copy_run)
-    assert begin(toy_config, start, tmp_path / "run").returncode == 0
+    assert start_run(toy_config, start, tmp_path / "run").returncode == 0
     start.unlink()
     done = stacl("train", "--resume", "--out", tmp_path / "run", "--set", "train.steps=2")
     assert done.returncode == 0, done.stderr
@@ -50,20 +50,20 @@ def test_other_languages_keep_the_layers_and_the_vectors_of_known_pieces(copy_ru
         f"data.train_files={files}",
         f"data.valid_files={files}",
     )
-    done = begin(toy_config, copy_run, tmp_path / "run", *other, "text.vocabulary=330")
+    done = start_run(toy_config, copy_run, tmp_path / "run", *other, "text.vocabulary=330")
     assert done.returncode == 0, done.stderr
-    begun, taken = (load_tensors(folder / "model.safetensors") for folder in (tmp_path / "run", copy_run))
+    started, taken = (load_tensors(folder / "model.safetensors") for folder in (tmp_path / "run", copy_run))
     ours, theirs = (RunFolder(folder).vocabularies()[0].pieces for folder in (tmp_path / "run", copy_run))
     assert ours != theirs
     both = set(ours) & set(theirs)
     assert len(both) > 256
-    for name in begun:
+    for name in started:
         if name in ("source_embedding.weight", "target_embedding.weight", "bias"):
-            own, other_rows = begun[name], taken[name]
+            own, other_rows = started[name], taken[name]
             for piece in both:
                 assert own[ours.index(piece)].allclose(other_rows[theirs.index(piece)], atol=1e-6), (name, piece)
         else:
-            assert begun[name].allclose(taken[name], atol=1e-6), name
+            assert started[name].allclose(taken[name], atol=1e-6), name
 
 
 @pytest.mark.parametrize(
@@ -74,8 +74,8 @@ def test_other_languages_keep_the_layers_and_the_vectors_of_known_pieces(copy_ru
         ("model.start=nowhere", "no model nowhere"),
     ],
 )
-def test_what_does_not_fit_is_refused(copy_run, toy_config, tmp_path, change, message):
-    done = begin(toy_config, copy_run, tmp_path / "run", change)
+def test_an_incompatible_start_is_an_error(copy_run, toy_config, tmp_path, change, message):
+    done = start_run(toy_config, copy_run, tmp_path / "run", change)
     assert done.returncode == 2
     assert message in done.stderr
     assert "Traceback" not in done.stderr

@@ -1,3 +1,1 @@
-"""What may not be written next. One file per constraint; the file name is its name, by which it is switched on and
-off.
-"""
+"""Constraints on the next piece. There is one file per constraint, and the file name selects it."""

@@ -1,4 +1,4 @@
-"""The contract of a constraint: from what was written and read, it forbids pieces that may not come next."""
+"""The interface of a constraint, which forbids next pieces based on what was written and read."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ FOLDER = "decoding.constraints"
 
 @dataclass(frozen=True)
 class Context:
-    """What a constraint may know of a model."""
+    """What a constraint can use of a model."""
 
     source: Subwords
     target: Subwords
@@ -26,25 +26,25 @@ class Context:
 
 
 class Constraint(ABC):
-    """One file, one constraint. It never looks ahead: it sees only the source pieces that were read."""
+    """A rule that forbids pieces. It sees only the source pieces that were read, so it never looks ahead."""
 
-    order = 0  # those with a higher order are applied later
+    order = 0  # constraints with a higher order are applied later
 
     @classmethod
     @abstractmethod
     def build(cls, context: Context) -> Constraint:
-        """The constraint for one model."""
+        """Create the constraint for one model."""
 
     @abstractmethod
     def forbid(self, logits: np.ndarray, hypothesis: Hypothesis, source: Sequence[int] | np.ndarray) -> None:
-        """Set what may not come next to minus infinity, in one row of logits [V], and leave something finite.
+        """Set forbidden pieces to minus infinity in one row of logits [V]. At least one logit must stay finite.
 
-        `source` are the source pieces read so far.
+        `source` holds the source pieces read so far.
         """
 
 
 def build(context: Context, names: Sequence[str] | None = None) -> tuple[Constraint, ...]:
-    """The named constraints, or all of them, in the order in which they are applied."""
+    """Create the named constraints, or all of them, in the order in which they are applied."""
     chosen = plugins.names(FOLDER) if names is None else names
     kinds = [plugins.find(FOLDER, name, Constraint) for name in chosen]  # type: ignore[type-abstract]
     return tuple(kind.build(context) for kind in sorted(kinds, key=lambda kind: kind.order))

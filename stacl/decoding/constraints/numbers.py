@@ -1,10 +1,11 @@
-"""Numbers are written digit for digit as they stand in the source.
+"""Numbers must have the same digits as in the source.
 
-A small model knows that a number comes next and loses count of its digits: 1.000.000 became 1,000, and 1990 became 190.
-So a digit may only continue a number of the source, and a number may not end in its middle. The marks between digits
-are the model's to choose (1.299,50 is 1,299.50), and so is the order of the parts of a date. A number that begins like
-none in the source is left alone: "zwanzig" may be 20. Only the source read so far counts: the constraint never looks
-ahead.
+Small models drop digits: 1.000.000 becomes 1,000, and 1990 becomes 190. So a digit may only continue a number of the
+source, and a number may not end in its middle.
+
+- The model chooses the marks between digits (1.299,50 is 1,299.50) and the order of the parts of a date.
+- A number that begins like no number of the source is not constrained: "zwanzig" may be 20.
+- Only the source read so far counts, so the constraint never looks ahead.
 """
 
 from __future__ import annotations
@@ -21,39 +22,39 @@ from stacl.decoding.hypothesis import Hypothesis
 from stacl.text.subwords import END, SPACE, Subwords
 
 _DIGITS = "0123456789"
-_GROUPING = ".,'’"  # marks that set thousands apart
+_GROUPING = ".,'’"  # marks that separate thousands
 _MARKS = _GROUPING + ":/–-"
 _ONE_DIGIT, _IN_NUMBERS = frozenset(_DIGITS), frozenset(_DIGITS + _MARKS)
 _NUMBER = re.compile(rf"[0-9]+(?:[{_MARKS}][0-9]+)*")
 _BEGUN = re.compile(rf"{_NUMBER.pattern}[{_MARKS}]?$")
-# Behind a number that another language may write with more or fewer zeros: 3万 is 30,000, 1.5 million is 150万.
+# After a number that another language may write with more or fewer zeros: 3万 is 30,000, 1.5 million is 150万.
 _MULTIPLIER = re.compile(
     r" ?(?:[十百千万亿]|(?:m|b|tr)illi(?:on|ard)|thousand|hundred|tausend|hundert|mio|mrd|tsd|bn\b)", re.IGNORECASE
 )
 _OF_MONEY = re.compile(r"(?<=[£$€])[0-9.,]+[mk]\b", re.IGNORECASE)  # £189m; 5000 m are metres
 _MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
 _MONTH = re.compile(rf"\b(?:{'|'.join(_MONTHS)})")
-_LOOKED_BACK = 40  # pieces: what is longer is not a number
-_REMEMBERED = 64  # numbers: a table that is read out needs no more of them at once
+_LOOK_BACK = 40  # pieces: nothing longer is a number
+_REMEMBERED = 64  # most recent numbers of the source: enough for a table that is read aloud
 
 
 @dataclass(frozen=True)
 class _Place:
-    """How much has been written of a number of the source: the groups before this one, and so many of its digits.
+    """How much of a number of the source has been written: all groups before `group`, and `digits` digits of it.
 
-    1.299,50 has the groups 1, 299 and 50, of which the second is glued to the first: it is never written alone.
+    1.299,50 has the groups 1, 299 and 50. The second is glued to the first: it is never written alone.
     """
 
     groups: tuple[str, ...]
     glued: tuple[bool, ...] = (False,)
-    multiplied: bool = False  # more or fewer zeros are as good
+    multiplied: bool = False  # the number of final zeros may differ
     group: int = 0
     digits: int = 0
-    grouped: bool = False  # thousands are set apart: then all of them are
+    grouped: bool = False  # thousands are separated; then all of them must be
     after_mark: bool = False
 
     def after(self, character: str) -> Iterator[_Place]:
-        """Where a digit or mark leads to within this number; nowhere if it may not come next."""
+        """Yield the places after a digit or mark in this number; none if it is not allowed."""
         next_group = replace(self, group=self.group + 1, digits=0, after_mark=character not in _DIGITS)
         next_is_glued = self._is_glued(next_group.group)
         thousands = self.digits > 0 and self._left != "" and len(self._left) % 3 == 0
@@ -73,13 +74,13 @@ class _Place:
             yield replace(next_group, grouped=next_is_glued)
 
     @property
-    def gives_way(self) -> bool:
-        """Whether any other number may follow behind a mark, as in the parts of a date."""
+    def another_may_follow(self) -> bool:
+        """Whether any other number may follow after a mark, as in the parts of a date."""
         return not self._left and self.may_end
 
     @property
     def may_end(self) -> bool:
-        """Whether the number may be over: of 1.000.000 also after the first group, which may be a million."""
+        """Whether the number may end here. 1.000.000 may end after its first group, which may be "1 million"."""
         if self.multiplied:
             return self.digits > 0 and not self._left.strip("0")
         if not self.digits:
@@ -100,9 +101,9 @@ class _Place:
 
 
 class Numbers(Constraint):
-    """What the digits of the source say about those to come, for two vocabularies."""
+    """Restricts digits to those of the numbers in the source, for a pair of vocabularies."""
 
-    order = 1  # it gives way where another constraint leaves no digit to write
+    order = 1  # applied last: it yields if another constraint leaves no digit to write
 
     def __init__(self, source: Subwords, target: Subwords, myriads: bool = False) -> None:
         self._myriads = myriads  # the target counts in ten thousands, and writes months in digits
@@ -113,7 +114,7 @@ class Numbers(Constraint):
         for number, text in enumerate(self._target_text):
             self._pieces.get(text, []).append(number)
         self._beginnings = lru_cache(maxsize=256)(self._beginnings_in)
-        self._places = lru_cache(maxsize=256)(self._places_after)  # each digit goes on from where the last one led
+        self._places = lru_cache(maxsize=256)(self._places_after)  # each digit continues where the previous one ended
 
     @classmethod
     def build(cls, context: Context) -> Numbers:
@@ -125,7 +126,7 @@ class Numbers(Constraint):
             return
         if not self._is_source_digit[source].any():
             return
-        begun = _BEGUN.search("".join(self._target_text[piece] for piece in written[-_LOOKED_BACK:]))
+        begun = _BEGUN.search("".join(self._target_text[piece] for piece in written[-_LOOK_BACK:]))
         source_text = "".join(self._source_text[piece] for piece in source)
         places = self._places(begun[0], source_text) if begun else ()
         if not begun or not places:
@@ -135,11 +136,11 @@ class Numbers(Constraint):
         for character in _DIGITS if begun[0][-1] in _MARKS else _DIGITS + _GROUPING:
             if self._after(places, character, source_text):
                 forbidden[self._pieces[character]] = False
-        if np.isfinite(logits[~forbidden]).any():  # else another rule, or the vocabulary, leaves nothing to say
+        if np.isfinite(logits[~forbidden]).any():  # otherwise another rule or the vocabulary leaves no allowed piece
             logits[forbidden] = -np.inf
 
     def _places_after(self, written: str, source: str) -> tuple[_Place, ...]:
-        """The places in the numbers of the source that these digits and marks lead to."""
+        """Return the places in the numbers of the source after these digits and marks."""
         return (
             self._after(self._places(written[:-1], source), written[-1], source)
             if written
@@ -147,14 +148,14 @@ class Numbers(Constraint):
         )
 
     def _after(self, places: Sequence[_Place], character: str, source: str) -> tuple[_Place, ...]:
-        """Where a digit or mark leads to from any of these places."""
+        """Return the places after a digit or mark from any of these places."""
         later = dict.fromkeys(following for place in places for following in place.after(character))
-        if character in _MARKS and any(place.gives_way for place in places):
+        if character in _MARKS and any(place.another_may_follow for place in places):
             later |= dict.fromkeys(self._beginnings(source))
         return tuple(later)
 
     def _beginnings_in(self, text: str) -> tuple[_Place, ...]:
-        """Where a number may begin: at a number of the source, or at a part of it."""
+        """Return the places where a number may begin: a number of the source, or a part of one."""
         months = _MONTH.findall(text.lower()) if self._myriads else []
         found = [*_source_numbers(text), *(_Place((str(1 + _MONTHS.index(month)),)) for month in months)]
         numbers = list(dict.fromkeys(found))[-_REMEMBERED:]
@@ -175,5 +176,5 @@ def _source_numbers(text: str) -> Iterator[_Place]:
 
 
 def _texts(vocabulary: Subwords) -> list[str]:
-    """The text of each piece; a space for the end and other pieces without text."""
+    """Return the text of each piece; a space for the end symbol and other pieces without text."""
     return [piece.replace(SPACE, " ") if number > END else " " for number, piece in enumerate(vocabulary.pieces)]

@@ -1,8 +1,8 @@
-"""Phrases written again and again: a model that is caught in a loop must not go round in circles.
+"""Forbids endless repetition of a phrase.
 
-Whole words may come twice in a row; more often only if the source repeats something as often ("nein, nein, nein,
-nein"), whatever its capitals and punctuation ("Nein, nein, nein!"). Only the source read so far counts, so the
-constraint never looks ahead.
+A block of whole words may be written twice in a row. It may be written more often only if the source repeats something
+as often ("nein, nein, nein, nein"). Case and punctuation of the source are ignored ("Nein, nein, nein!"). Only the
+source read so far counts, so the constraint never looks ahead.
 """
 
 from __future__ import annotations
@@ -14,12 +14,12 @@ import numpy as np
 from stacl.decoding.constraints.base import Constraint, Context
 from stacl.decoding.hypothesis import Hypothesis
 
-ALLOWED = 2  # times in a row, whatever the source says
-LONGEST = 24  # pieces of a block that is looked for: about a dozen words
+ALLOWED = 2  # times in a row, independent of the source
+LONGEST = 24  # pieces of the longest block: about a dozen words
 
 
 class Repetition(Constraint):
-    """Forbids to begin once more what was written as often as is allowed."""
+    """Forbids beginning a block again that was written as often as is allowed."""
 
     def __init__(self, ends_word: np.ndarray, words_of: Callable[[Sequence[int]], list[str]]) -> None:
         self._ends_word, self._words_of = ends_word, words_of
@@ -39,9 +39,9 @@ def would_repeat(
     source: Sequence[int] | np.ndarray,
     words_of: Callable[[Sequence[int]], list[str]] | None = None,
 ) -> list[int]:
-    """The pieces that would begin once more what was written as often as is allowed. Asked between two words.
+    """Return the pieces that would begin a block again that was written as often as is allowed.
 
-    `words_of` gives the words of the source pieces.
+    Call it between two words. `words_of` returns the words of source pieces.
 
     >>> ends = np.array([True] * 9)
     >>> would_repeat([5, 6, 7, 6, 7], ends, source=[1, 2, 3]), would_repeat([5, 6, 7, 6, 7], ends, source=[2, 2, 2])
@@ -58,7 +58,7 @@ def would_repeat(
 
 
 def _ending_blocks(written: Sequence[int], ends_word: np.ndarray) -> list[tuple[int, int]]:
-    """(First piece, times in a row) of each block of whole words that the text ends with more than once."""
+    """Return (first piece, times in a row) of each block of whole words that is repeated at the end of the text."""
     found = []
     for size in range(1, min(LONGEST, len(written) // 2) + 1):
         block, times = written[-size:], 1
@@ -70,7 +70,7 @@ def _ending_blocks(written: Sequence[int], ends_word: np.ndarray) -> list[tuple[
 
 
 def times_in_a_row(pieces: Sequence[int] | Sequence[str] | np.ndarray) -> int:
-    """How often in a row any block of pieces, or of words, comes at the most.
+    """Return the largest number of times in a row that any block of pieces or words occurs.
 
     >>> times_in_a_row([4, 1, 2, 1, 2, 1, 2, 5]), times_in_a_row([1, 2, 3])
     (3, 1)
@@ -78,6 +78,6 @@ def times_in_a_row(pieces: Sequence[int] | Sequence[str] | np.ndarray) -> int:
     row, most = np.asarray(pieces), 1
     for size in range(1, min(LONGEST, len(row) // 2) + 1):
         different = np.flatnonzero(row[size:] != row[:-size])
-        longest = np.diff(different, prepend=-1, append=len(row) - size).max() - 1  # equal ones in a row
+        longest = np.diff(different, prepend=-1, append=len(row) - size).max() - 1  # equal items in a row
         most = max(most, 1 + int(longest) // size)
     return most

@@ -1,4 +1,4 @@
-"""The models that are shipped with the package: one folder each with exported weights, vocabulary, manifest and card.
+"""The shipped models: one folder each, with exported weights, vocabulary, manifest and model card.
 
 Nothing here needs torch. Checksums are verified when a model is loaded (runs/exported.py).
 """
@@ -17,20 +17,20 @@ _HOME = Path(__file__).parent
 
 
 def names() -> list[str]:
-    """The shipped models: the default one first, then the other general ones, whose names are short."""
+    """Return the names of the shipped models: the default first, then by length (general models have short names)."""
     found = (path.parent.name for path in _HOME.glob(f"*/{CARD}"))
     return sorted(found, key=lambda name: (name != DEFAULT, len(name), name))
 
 
 def folder(name: str) -> Path:
-    """The folder of a shipped model."""
+    """Return the folder of a shipped model."""
     if name not in names():
-        raise UserError(f"no model called {name!r} is shipped{suggest(name, names())}")
+        raise UserError(f"{name!r} is not a shipped model{suggest(name, names())}")
     return _HOME / name
 
 
 def find(name: str | Path) -> Path:
-    """The folder of a model: a shipped one by name, or any folder. (./de-en is a folder of that name.)"""
+    """Return the folder of a model, given the name of a shipped model or any folder (./de-en is a folder)."""
     name = _renamed(name)
     if name in names() or (str(name) in names() and not Path(name).is_dir()):
         return _HOME / name
@@ -51,7 +51,7 @@ def find(name: str | Path) -> Path:
 
 
 def _renamed(name: str | Path) -> str | Path:
-    """The present name of a shipped model that had another one."""
+    """Return the current name of a shipped model that was renamed."""
     old, new = str(name), re.sub(r"^captions-", "photos-", str(name))
     if old == new or new not in names() or Path(name).is_dir():
         return name
@@ -62,16 +62,16 @@ def _renamed(name: str | Path) -> str | Path:
 def _is_folder(name: str | Path) -> bool:
     try:
         return Path(name).is_dir()
-    except OSError:  # longer than a file name may be
+    except OSError:  # the name is too long for a file
         how = f"echo TEXT | stacl translate {DEFAULT}"
-        raise UserError(f"the name of the model is too long; text is read from a file or a pipe: {how}") from None
+        raise UserError(f"the name of the model is too long; pass text through a file or a pipe: {how}") from None
 
 
 def summary(name: str) -> str:
-    """The line below the title of its card."""
+    """Return the line below the title of the model card."""
     return next(line for line in card(name).splitlines()[1:] if line.strip())
 
 
 def card(name: str) -> str:
-    """What a model was made from, how good it is and what it is bad at."""
+    """Return the model card: data, quality and known weaknesses."""
     return (folder(name) / CARD).read_text(encoding="utf-8")

@@ -1,4 +1,4 @@
-// What went wrong, where everybody sees it, until it is dismissed or well again.
+// Error messages at the top of the page. Each stays until it is dismissed or its cause is over.
 
 import { el } from "./dom.js";
 
@@ -9,7 +9,7 @@ export class Alerts {
     this.root = root;
   }
 
-  /** With a `trouble`, it leaves when that is `over`. */
+  /** Show a message. `over(trouble)` removes all messages with this `trouble`. */
   show(text, trouble = "") {
     for (const old of [...this.root.children]) if (old.dataset.text === text) old.remove();
     const close = el("button", { type: "button", class: "plain", "aria-label": "Dismiss" }, "×");

@@ -1,9 +1,9 @@
-// Bare captions for an overlay or a second screen: the last lines of one track, on a transparent ground.
+// Captions for an overlay or a second screen: the last lines of one track on a transparent background.
 //
-//   ?view=captions                       what a page of this browser shows, its reader's own track
+//   ?view=captions                       the first track of a stacl page in the same browser
 //   &track=wait-k:5                      another track of that page
-//   &source=type | speech                a session of its own instead, with &model= and &policy=
-//   &size=48 &lines=2 &theme=dark|light  how it looks; &ground=dark|light|none
+//   &source=type | speech                a separate session instead, with &model= and &policy=
+//   &size=48 &lines=2 &theme=dark|light  appearance; also &ground=dark|light|none
 
 import { Connection } from "./connection.js";
 import { el, find } from "./dom.js";
@@ -20,7 +20,7 @@ const root = find("#captions-view");
 const text = find("#captions-text");
 const paragraphs = new Map();
 const on = { started, message };
-// No more is kept of what was said than the document shows: such a window may be open all day.
+// Only what the document shows is kept: a caption window may be open all day.
 let policies = []; // of the tracks, as they are now
 let first = 0; // the number of the session's first sentence
 let count = 0; // sentences of all sessions
@@ -58,7 +58,7 @@ function message(received) {
   paragraph(number).append(received.gap, el("span", { class: "word" }, received.text));
 }
 
-/** The number of the track on show: the one with the wanted policy, or the first. */
+/** The number of the displayed track: the one with the requested policy, or the first. */
 function track() {
   const wanted = parameters.get("track");
   return Math.max(0, policies.lastIndexOf(wanted));
@@ -82,8 +82,8 @@ async function ownSession(kind) {
   const found = await models();
   const wanted = parameters.get("model") ?? found[0].name;
   const model = found.find(({ name }) => name === wanted);
-  if (!model) return tell(`No model is called ${wanted}; there are: ${found.map(({ name }) => name).join(", ")}.`);
-  // Without one the server takes the model's own, which may have a name that is not for clients to say.
+  if (!model) return tell(`Unknown model ${wanted}. Known: ${found.map(({ name }) => name).join(", ")}.`);
+  // Without a policy the server uses the model's own, which clients may not be allowed to name.
   const policy = parameters.get("policy") ?? parameters.get("track");
   const connection = new Connection(address("live", true), {
     ...on,
@@ -105,7 +105,7 @@ async function ownSession(kind) {
 }
 
 function captionState(name, reason) {
-  if (name === "refused" || name === "connecting") return; // why has been told, and still holds
+  if (name === "refused" || name === "connecting") return; // the reason is already displayed
   if (name === "live") trouble = "";
   tell(name === "waiting" ? trouble || stateText(name, reason) : "");
 }
@@ -119,7 +119,7 @@ function listenToKeys(send, model) {
 }
 
 function listenToSpeech(send, model) {
-  if (!available) return tell("This browser has no speech recognition of its own.");
+  if (!available) return tell("This browser does not support speech recognition.");
   const speech = new Speech({ send, changed: () => {}, failed: tell });
   speech.start(speechCode(model.source), spaced(model.source));
 }

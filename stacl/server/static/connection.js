@@ -1,59 +1,59 @@
-// The client's side of the protocol (docs/api.md): numbers what it sends, and after a drop resumes so that nothing is
-// lost or repeated.
+// The client side of the protocol (docs/api.md). It numbers its messages and resumes after a lost connection, so that
+// nothing is lost or repeated.
 
 const KEPT = 4096; // sent messages that may have to be sent again
-const PARTING = 2000; // milliseconds that a session has for its last words before the next one begins
-const FIRST_WAIT = 250; // milliseconds before the first new try; doubled each time
+const PARTING = 2000; // milliseconds to wait for the last words of a session before the next one begins
+const FIRST_WAIT = 250; // milliseconds before the first retry; doubled each time
 const LONGEST_WAIT = 8000;
-const LONGEST_TEXT = 8000; // characters of one message: far below the server's 64 KiB, however they are encoded
-const SILENCE = 15000; // milliseconds without an answer to what was sent: a connection may be dead without anybody saying so
-const SUSPICIOUS = 2; // tries in a row that did not open before somebody should ask why
-const BYTES = 8; // more than any character takes in a message
-const LATER = ["full", "shutdown"]; // a server that says so may be asked again
-const GONE = ["unknown-session", "lost"]; // the session; a new one begins
+const LONGEST_TEXT = 8000; // characters of one message; below the server's 64 KiB in any encoding
+const SILENCE = 15000; // milliseconds without an answer; then the connection is assumed to be dead
+const SUSPICIOUS = 2; // failed attempts in a row before `unopened` is called
+const BYTES = 8; // upper bound for one character in a message
+const LATER = ["full", "shutdown"]; // errors after which a retry makes sense
+const GONE = ["unknown-session", "lost"]; // the session no longer exists, so a new one begins
 
 /**
- * `on` has the functions
+ * `on` has these functions:
  *   state(name, reason)
- *                     connecting, live, waiting (for the next try), asleep (until something is sent), refused;
- *                     the reason is the code of the error that it waits for, if there was one
- *   started(message)  a new session began; resumed ones do not come here
- *   message(message)  everything numbered, each exactly once, in order
- *   error(message)    {code, message, fatal}, unless the next try mends it
- *   unopened()        several tries in a row did not even open: a browser is not told why, so ask the server otherwise
+ *                     connecting, live, waiting (for the next retry), asleep (until something is sent), refused;
+ *                     `reason` is the error code that caused the wait, if there is one
+ *   started(message)  a new session began; not called after a resume
+ *   message(message)  every numbered message, exactly once, in order
+ *   error(message)    {code, message, fatal}, unless a retry can solve it
+ *   unopened()        several attempts in a row did not open; browsers hide the reason, so ask over HTTP
  */
 export class Connection {
   #url;
   #on;
-  #describe = null; // what to start a session with, asked for at the moment of starting
+  #describe = null; // returns the fields of `start`; called when a session starts
   #socket = null;
   #session = null;
-  #open = false; // the server has answered: messages may go out
+  #open = false; // the server has answered, so messages may be sent
   #outbox = []; // {message, offered}
   #seq = 0;
   #received = 0;
   #wait = FIRST_WAIT;
-  #unopened = 0; // tries in a row that did not open
+  #unopened = 0; // failed attempts in a row
   #timer = null;
-  #ended = null; // why not to try again: asleep or refused
+  #ended = null; // asleep or refused: no automatic retry
   #lost = false; // the session cannot be resumed
-  #reason = null; // why it waits, as the server said
-  #watch = null; // runs while an answer is awaited
-  #parting = null; // runs while the last words of a session that was left are awaited
-  #longest = LONGEST_TEXT; // what the server takes may be less
+  #reason = null; // the error code that caused the wait
+  #watch = null; // timer while waiting for an answer
+  #parting = null; // timer while waiting for the last words of the previous session
+  #longest = LONGEST_TEXT; // lowered if the server accepts less
 
   constructor(url, on) {
     this.#url = url;
     this.#on = on;
     addEventListener("online", () => this.retry());
-    // A server on this machine needs no network.
+    // A server on the same computer needs no network.
     const near = ["localhost", "127.0.0.1", "[::1]"].includes(url.hostname);
     addEventListener("offline", () => near || this.#socket?.close());
   }
 
   /**
-   * Begin a new session; the present one, if there is one, may say its last words before. `describe` returns the fields
-   * of `start`. What is sent from now on is for the new one.
+   * Begin a new session. The current session, if any, first delivers its last words. `describe` returns the fields of
+   * `start`. Messages sent from now on belong to the new session.
    */
   start(describe) {
     this.#describe = describe;
@@ -62,14 +62,14 @@ export class Connection {
       this.#open = false;
       this.#parting = setTimeout(() => this.#next(), PARTING);
     } else if (this.#parting) {
-      this.#outbox = this.#outbox.filter((entry) => entry.offered); // meant for a session that never began
+      this.#outbox = this.#outbox.filter((entry) => entry.offered); // for a session that never began
     } else {
       this.#outbox = [];
       this.#next();
     }
   }
 
-  /** Whether what is sent goes out at once. */
+  /** Whether messages are sent at once. */
   get live() {
     return this.#open;
   }
@@ -81,7 +81,7 @@ export class Connection {
 
   #put(message) {
     const last = this.#outbox.at(-1);
-    // While nobody listens, texts are put together: however much is said, all of it is kept.
+    // While disconnected, texts are joined, so that all of them are kept within KEPT messages.
     const joined = !this.#open && last && !last.offered && this.#join(last.message, message);
     if (!joined) this.#outbox.push({ message: { ...message, seq: ++this.#seq }, offered: false });
     if (this.#outbox.length > KEPT && this.#outbox[0].offered) this.#outbox.shift();
@@ -89,7 +89,7 @@ export class Connection {
     else if (this.#ended) this.retry();
   }
 
-  /** Let one text go on with another, if they are short enough together. */
+  /** Append the second text to the first if both fit into one message. */
   #join(first, second) {
     const both = first.type === "text" && second.type === "text";
     if (!both || first.text.length + second.text.length > this.#longest) return false;
@@ -97,14 +97,14 @@ export class Connection {
     return true;
   }
 
-  /** Try again now, without waiting for the next turn. */
+  /** Retry now, without waiting for the timer. */
   retry() {
     if (this.#socket || !this.#describe) return;
     this.#ended = null;
     this.#connect();
   }
 
-  /** Try no more until something is sent or `retry` is called. */
+  /** Stop retrying until something is sent or `retry` is called. */
   giveUp() {
     clearTimeout(this.#timer);
     this.#ended = "refused";
@@ -139,7 +139,7 @@ export class Connection {
     if (message.type === "resumed") return this.#resumed(message);
     if (message.type === "error") return this.#failed(message);
     if (message.n <= this.#received) return;
-    // A hole in the numbering: ask again for what is missing.
+    // A gap in the numbers: reconnect and resume to receive the missing messages.
     if (message.n > this.#received + 1) return this.#socket.close();
     this.#received = message.n;
     this.#on.message(message);
@@ -161,7 +161,7 @@ export class Connection {
     this.#outbox.forEach((entry) => this.#offer(entry));
   }
 
-  /** What has not been taken, in few messages, numbered from `accepted` on. */
+  /** Rebuild the outbox from messages that were not accepted: joined, and numbered after `accepted`. */
   #queue(entries, accepted) {
     this.#outbox = [];
     for (const { message, offered } of entries) {
@@ -188,7 +188,7 @@ export class Connection {
     this.#watch ??= setTimeout(() => this.#again(), SILENCE);
   }
 
-  /** Half a word or an empty line is not answered either: then resuming costs nothing, and nobody need be told. */
+  /** Reconnect quietly. Half a word or an empty line gets no answer either; then resuming is harmless. */
   #again() {
     if (this.#parting) return this.#next();
     this.#leave();
@@ -204,13 +204,13 @@ export class Connection {
     this.#unwatch();
     this.#open = false;
     const socket = this.#socket;
-    this.#socket = null; // its handlers look at this and keep still
+    this.#socket = null; // its handlers check this and do nothing
     socket?.close();
   }
 
   #failed(message) {
     if (message.fatal && "accepted" in message && !this.#parting) this.#untaken(message.accepted);
-    // Who was silent for long has lost nothing but the session, and gets a new one with the next word.
+    // An idle client loses only the session. The next word starts a new one.
     if (message.code === "idle") return this.#sleep();
     if (message.fatal && !this.#open) {
       if (this.#session) this.#lost = true;
@@ -218,10 +218,10 @@ export class Connection {
     }
     if (LATER.includes(message.code)) this.#reason = message.code;
     else if (!GONE.includes(message.code)) this.#on.error(message);
-    if (message.fatal) this.#open = false; // what is said from now on waits
+    if (message.fatal) this.#open = false; // later messages wait in the outbox
   }
 
-  /** The session is over: what it did not take was not heard, and may be said again. */
+  /** The session has ended. Messages it did not accept were not processed and may be sent again. */
   #untaken(accepted) {
     this.#outbox = this.#outbox.filter((entry) => entry.message.seq > accepted);
     this.#outbox.forEach((entry) => (entry.offered = false));
@@ -236,9 +236,9 @@ export class Connection {
   #dropped() {
     this.#leave();
     if (this.#parting) return this.#next();
-    if (this.#ended === "asleep" && this.#outbox.length) this.#ended = null; // woken while falling asleep
+    if (this.#ended === "asleep" && this.#outbox.length) this.#ended = null; // something was sent meanwhile
     if (this.#ended) return this.#on.state(this.#ended);
-    // What was never sent goes into the new session; what was sent may have been heard, and is not said twice.
+    // Unsent messages go into the new session. Sent ones may have been processed, so they are not repeated.
     if (this.#lost) this.#forget(this.#outbox.filter((entry) => !entry.offered));
     this.#on.state("waiting", this.#reason);
     if (this.#unopened === SUSPICIOUS) this.#on.unopened();
@@ -254,7 +254,7 @@ export class Connection {
     this.#queue(outbox, 0);
   }
 
-  /** Leave the session that was, and begin the next with what was said for it. */
+  /** Leave the previous session and begin the next with the messages that wait for it. */
   #next() {
     clearTimeout(this.#parting);
     clearTimeout(this.#timer);
@@ -265,7 +265,7 @@ export class Connection {
   }
 }
 
-/** A long text in pieces that fit a message, never cut inside a character. */
+/** Split a long text into pieces that fit into a message, never inside a character. */
 export function pieces(text, longest) {
   const found = [];
   for (let start = 0; start < text.length; ) {

@@ -1,4 +1,4 @@
-// What the user has in hand: the direction, examples and their pace, the keyboard, the microphone, the theme.
+// The controls of the page: language pair, example texts and their pace, keyboard, microphone, theme.
 
 import { OwnTextDialog } from "./dialogs.js";
 import { el, find } from "./dom.js";
@@ -9,8 +9,8 @@ import { parameters, remember, remembered } from "./settings.js";
 import { available, Speech } from "./speech.js";
 import { Typing } from "./typing.js";
 
-const OWN = "own"; // asks for a text of one's own
-const MINE = "mine"; // the one that was entered: another choice, so that the first can be chosen again
+const OWN = "own"; // opens the dialog to enter a text
+const MINE = "mine"; // the entered text; a separate option, so that OWN can be chosen again
 
 export class Controls {
   #page;
@@ -19,9 +19,9 @@ export class Controls {
   #typing;
   #examples = [];
   #models = [];
-  #chosen = 0; // which of the texts is on the stage
-  #own = null; // the text that was entered
-  #ready = false; // the upcoming text is on show
+  #chosen = 0; // the index of the text that is displayed
+  #own = null; // the entered text
+  #ready = false; // whether the upcoming text is displayed
 
   constructor(page) {
     this.#page = page;
@@ -39,7 +39,7 @@ export class Controls {
     find("#model").addEventListener("change", ({ target }) => this.#direction(target.value));
   }
 
-  /** What the player will say next. */
+  /** The text that the player sends next. */
   get upcoming() {
     return this.#ready ? this.#player.upcoming : "";
   }
@@ -56,7 +56,7 @@ export class Controls {
     find("#model").replaceChildren(...options);
   }
 
-  /** Make ready for a model's languages. */
+  /** Prepare the controls for a model's languages. */
   use(model) {
     find("#model").value = model.name;
     this.#speech.cancel();
@@ -77,7 +77,7 @@ export class Controls {
     this.#page.use(this.#models.find((model) => model.name === name));
   }
 
-  /** Put another text on the stage, or none: then the one before it stays. */
+  /** Display another text; null keeps the current one. */
   #choose(example) {
     const menu = find("#example");
     if (example) {
@@ -162,8 +162,8 @@ export class Controls {
     const button = find("#speak");
     button.disabled = true; // until it is known what language to listen to
     button.title = available
-      ? "Uses your browser's own speech recognition, which may send sound to its maker."
-      : "This browser has no speech recognition of its own; Chrome, Edge and Safari do.";
+      ? "Uses the speech recognition of your browser, which may send audio to its vendor."
+      : "This browser has no speech recognition; Chrome, Edge and Safari have.";
     find("#speak-help").textContent = button.title;
     button.addEventListener("click", () => {
       if (this.#speech.on) return this.#speech.stop();

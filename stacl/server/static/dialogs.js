@@ -1,4 +1,4 @@
-// The two windows of the page: the transcript with its downloads, and a text of one's own to play.
+// The two dialogs of the page: the transcript with its downloads, and the entry of a text to play.
 
 import { el, find } from "./dom.js";
 import { policyName } from "./languages.js";
@@ -11,7 +11,7 @@ const FILES = {
   vtt: { type: "text/vtt", make: asVtt },
   jsonl: { type: "application/jsonl", make: asTraces },
 };
-const SHOWN = 200; // sentences in the window; the files have all
+const SHOWN = 200; // sentences in the dialog; the files contain all
 
 export class TranscriptDialog {
   #page;
@@ -58,7 +58,7 @@ export class TranscriptDialog {
 export class OwnTextDialog {
   #dialog = find("#own-text");
 
-  /** `use(text)` gets the text that was entered, null if there is none. */
+  /** `use(text)` receives the entered text, or null if there is none. */
   constructor(use) {
     const field = find("textarea", this.#dialog);
     this.#dialog.addEventListener("close", () => {

@@ -1,4 +1,4 @@
-// Elements from plain values. Text becomes text nodes and nothing else: no string is ever parsed as HTML.
+// Creates elements. Text becomes text nodes: no string is ever parsed as HTML.
 
 const SVG = "http://www.w3.org/2000/svg";
 
@@ -22,7 +22,7 @@ function filled(element, attributes, children) {
   return element;
 }
 
-/** Call `draw` at most once a frame, however often it is asked for. */
+/** A function that calls `draw` at most once per frame. */
 export function oncePerFrame(draw) {
   let asked = false;
   return () => {

@@ -1,5 +1,5 @@
-// Texts ready to play, by source language. `note` says what to watch for; if it holds for one target language only, `into`
-// names it.
+// Example texts by source language. `note` says what to watch for. `into` names the target language if the note holds for
+// one only.
 
 const PAPER = "From the paper";
 
@@ -8,29 +8,29 @@ export const EXAMPLES = {
     {
       title: "The red hat",
       text: "Eine Frau mit einem roten Hut wird von einem Hund gejagt.",
-      note: "The verb “gejagt” (chased) comes last. A short wait has to guess it; a longer one guesses better.",
+      note: "The verb “gejagt” (chased) comes last. A small k has to guess it; a larger k guesses better.",
     },
     {
       title: "At the beach",
       text: "Ein Mann und zwei Kinder, die am Strand mit einem Hund spielen.",
       into: "en",
-      note: "The verb “spielen” (play) comes last, and English needs it early. Who says it before it is heard?",
+      note: "The verb “spielen” (play) comes last, and English needs it early. Which k writes it before it arrives?",
     },
     {
       title: "Bush meets Putin",
       text: "Präsident Bush hat sich gestern in Moskau mit Putin getroffen.",
       into: "en",
-      note: `${PAPER}, figure 1, in German: the verb “getroffen” comes last. Who says “met” before it is heard?`,
+      note: `${PAPER}, figure 1, in German: the verb “getroffen” comes last. Which k writes “met” before it arrives?`,
     },
     {
       title: "Congress cannot agree",
       text: "Doch während man sich im Kongress nicht auf ein Vorgehen einigen kann, warten mehrere Bundesstaaten nicht länger.",
-      note: `${PAPER}: “einigen” (agree) stands at the end of its clause; “sich” gives it away.`,
+      note: `${PAPER}: “einigen” (agree) stands at the end of its clause; “sich” hints at it.`,
     },
     {
       title: "The green sofa",
       text: "Ein Mann schläft auf einem grünen Sofa.",
-      note: "The words come in almost the same order, so waiting buys little.",
+      note: "The word order is almost the same, so waiting gains little.",
     },
     {
       title: "A short speech",
@@ -39,7 +39,7 @@ export const EXAMPLES = {
         "Wir wollen darüber sprechen, wie Menschen einander verstehen können, obwohl sie verschiedene Sprachen sprechen. " +
         "Ein Dolmetscher wartet nicht, bis der Redner fertig ist. Er hört zu und spricht zugleich. " +
         "Das ist sehr anstrengend, und niemand hält es lange durch. Vielleicht können uns Maschinen dabei helfen.",
-      note: "Several sentences, cut as they arrive. The last row is always a whole sentence behind.",
+      note: "Several sentences, split as they arrive. The last row is always a whole sentence behind.",
     },
     {
       title: "News",
@@ -47,7 +47,7 @@ export const EXAMPLES = {
         "Die Regierung hat am Dienstag einen neuen Plan für den Verkehr vorgestellt. " +
         "Bis zum Jahr 2030 sollen in den großen Städten mehr Busse und Bahnen fahren. " +
         "Kritiker sagen, dass der Plan zu spät kommt und zu wenig Geld dafür vorgesehen ist.",
-      note: "A short news text. Listen for the verbs at the ends of the clauses.",
+      note: "A short news text. Watch the verbs at the ends of the clauses.",
     },
   ],
   zh: [
@@ -55,7 +55,7 @@ export const EXAMPLES = {
       title: "Bush meets Putin",
       text: "布什总统在莫斯科与普京会晤。",
       into: "en",
-      note: `${PAPER}, figure 1: the verb 会晤 (meet) comes last. Who says “met” before it is heard?`,
+      note: `${PAPER}, figure 1: the verb 会晤 (meet) comes last. Which k writes “met” before it arrives?`,
     },
     {
       title: "Arrangements for the visit",
@@ -71,17 +71,17 @@ export const EXAMPLES = {
     {
       title: "The missing reporter (a)",
       text: "美国当局对沙特记者失踪一案感到担忧。",
-      note: `${PAPER}: 感到担忧 (feel concern) is guessed from 失踪 (missing).`,
+      note: `${PAPER}: 感到担忧 (feel concern) can be guessed from 失踪 (missing).`,
     },
     {
       title: "The missing reporter (b)",
       text: "美国当局对沙特记者失踪一案感到不满。",
-      note: `${PAPER}: only the last word differs. A short wait cannot know it; a longer one can.`,
+      note: `${PAPER}: only the last word differs. A small k cannot know it; a larger k can.`,
     },
     {
       title: "The green sofa",
       text: "一个男人在绿色的沙发上睡觉。",
-      note: "A caption: where he sleeps is said before that he sleeps.",
+      note: "A caption: Chinese gives the place before the verb.",
     },
     {
       title: "News",
@@ -96,26 +96,26 @@ export const EXAMPLES = {
         "It was learned that this is the largest fire accident in the medical and health system nationwide " +
         "since the founding of New China.",
       into: "zh",
-      note: `${PAPER}: Chinese needs “since the founding of New China” first, English says it last.`,
+      note: `${PAPER}: Chinese needs “since the founding of New China” first; in English it comes last.`,
     },
     {
       title: "The green sofa",
       text: "A man is sleeping on a green sofa.",
       into: "zh",
-      note: "A caption: Chinese says where he sleeps before it says that he sleeps.",
+      note: "A caption: Chinese gives the place before the verb.",
     },
     {
       title: "The green sofa",
       text: "A man is sleeping on a green sofa.",
       into: "de",
-      note: "A caption: the words come in almost the same order, so waiting buys little.",
+      note: "A caption: the word order is almost the same, so waiting gains little.",
     },
     {
       title: "A short speech",
       text:
         "Good morning, ladies and gentlemen. I am glad that so many of you have come today. " +
         "We want to talk about how people can understand each other although they speak different languages.",
-      note: "Several sentences, cut as they arrive. The last row is always a whole sentence behind.",
+      note: "Several sentences, split as they arrive. The last row is always a whole sentence behind.",
     },
   ],
 };

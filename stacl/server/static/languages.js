@@ -1,4 +1,4 @@
-// Names of languages, and how policies are called on the page.
+// The names of languages and policies on the page.
 
 const SPEECH = { de: "de-DE", en: "en-US", zh: "zh-CN", fr: "fr-FR", es: "es-ES", it: "it-IT", ja: "ja-JP", ru: "ru-RU" };
 const NAMES = new Intl.DisplayNames(["en"], { type: "language" });
@@ -15,12 +15,12 @@ export function speechCode(code) {
   return SPEECH[code] ?? code;
 }
 
-/** Whether words are written with spaces between them; otherwise the server finds the words. */
+/** Whether the language puts spaces between words; otherwise the server splits the text into words. */
 export function spaced(code) {
   return code.split("-")[0] !== "zh";
 }
 
-/** The slider's last step is the whole sentence. */
+/** The last step of the slider: the whole sentence. */
 export const FULL_STEP = 13;
 
 export function policyAt(step) {
@@ -51,7 +51,7 @@ export function policyName(policy) {
   return Number.isNaN(k) ? policy : `wait ${k}`;
 }
 
-/** What a track that has said nothing yet tells its reader. */
+/** The text in a track that has no words yet. */
 export function promise(policy) {
   const k = kOf(policy);
   if (k === Infinity) return "waits for the whole sentence";

@@ -1,4 +1,4 @@
-// The page has two views: the stage, and bare captions for an overlay or a second screen.
+// The page has two views: the main view, and captions for an overlay or a second screen.
 
 import { parameters } from "./settings.js";
 

@@ -1,9 +1,9 @@
-// What the page hears from the server, passed on to caption windows of the same browser.
+// Passes the server's messages from the page to caption windows of the same browser.
 
 const NAME = `stacl ${location.origin}`;
-const SILENCE = 5000; // milliseconds after which a caption window may turn to another page
+const SILENCE = 5000; // milliseconds without a message after which a caption window may follow another page
 
-/** The page's end: posts everything, and tells newcomers what the present and the last sentence held so far. */
+/** The page's side: posts every message, and sends new caption windows the current and the previous sentence. */
 export class Mirror {
   #channel = globalThis.BroadcastChannel ? new BroadcastChannel(NAME) : null;
   #page = `${Date.now()} ${Math.random()}`;
@@ -40,13 +40,13 @@ export class Mirror {
   }
 }
 
-/** The caption window's end: follows one page, each message once, and another when the first has fallen silent. */
+/** The caption window's side: follows one page, each message once, and another page when the first is silent. */
 export class Follower {
   #on;
   #page = null;
   #session = null;
   #received = new Map(); // session -> number of its last message
-  #heard = -Infinity; // when the page that is followed last said something
+  #heard = -Infinity; // when the followed page last sent a message
 
   /** `on` has started(message) and message(message). */
   constructor(on) {

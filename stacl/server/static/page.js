@@ -1,4 +1,4 @@
-// The stage: wires what is heard and said to what is shown.
+// The main view: connects the session with the elements of the page.
 
 import { Alerts } from "./alerts.js";
 import { Connection } from "./connection.js";
@@ -17,8 +17,8 @@ import { TranscriptDialog } from "./dialogs.js";
 import { Pending } from "./typing.js";
 
 const COMPARED = ["wait-k:1", "wait-k:3", "wait-k:5", "wait-k:9", "full"];
-const SKETCH = 8; // words of the sentence that an empty staircase shows
-const UNCONNECTED = "unconnected"; // a trouble that is over when the page is connected
+const SKETCH = 8; // words in the example path of an empty staircase
+const UNCONNECTED = "unconnected"; // for alerts that a successful connection removes
 
 class Page {
   alerts = new Alerts(find("#alerts"));
@@ -31,8 +31,8 @@ class Page {
   #adaptive = find("#adaptive");
   #rows = [];
   #chosen = 0;
-  #first = 0; // the number of the first sentence that is still on the stage
-  #between = false; // the last words of a session that was left: for the transcript alone
+  #first = 0; // the number of the first sentence that is still displayed
+  #between = false; // whether words belong to a session that was left; they only go into the transcript
   #redraw = oncePerFrame(() => this.#drawStairs());
 
   constructor() {
@@ -49,11 +49,11 @@ class Page {
     new TranscriptDialog(this);
     find("#connection").addEventListener("click", () => (this.model ? this.connection.retry() : this.connect()));
     new ResizeObserver(this.#redraw).observe(find("#stairs"));
-    // The transcript is in this tab and nowhere else.
+    // The transcript exists only in this tab.
     addEventListener("beforeunload", (event) => this.sentences.list.length && event.preventDefault());
   }
 
-  /** The policies of the tracks; the first is the reader's own. */
+  /** The policies of the tracks. The first is adjustable. */
   get policies() {
     return [this.#adaptive.checked ? ADAPTIVE : policyAt(this.#slider.valueAsNumber), ...COMPARED];
   }
@@ -62,14 +62,14 @@ class Page {
     return spaced(this.model?.source ?? "de");
   }
 
-  /** Source text on its way to the server. */
+  /** Send source text to the server. */
   say(text) {
     this.#pending.sent(text);
     this.connection.send("text", { text });
     this.expect();
   }
 
-  /** Show what was sent and is not heard yet, and what will be said next. */
+  /** Show the text that was sent but not read yet, and the text that comes next. */
   expect() {
     this.source.expect(this.#pending.text, this.controls.upcoming);
   }
@@ -96,7 +96,7 @@ class Page {
   /** Begin a session with a model. */
   use(model) {
     this.model = model;
-    // Adaptive is the default where the server says that the model serves it.
+    // Adaptive is the default if it is the model's own policy.
     const chosen = parameters.has("k") ? "no" : remembered("adaptive", model.policy === ADAPTIVE ? "yes" : "no");
     this.#adaptive.checked = chosen === "yes";
     this.#latency();
@@ -109,9 +109,9 @@ class Page {
     this.#begin();
   }
 
-  /** An empty stage: what was going on ends, and stays in the transcript. */
+  /** Clear the view. The current sentence ends and stays in the transcript. */
   reset() {
-    // What was sent and is not heard yet would turn up among what comes next: it ends with its session.
+    // Text that was sent but not read yet would appear in the next sentence, so its session ends.
     if (this.connection.live && this.#pending.text.trim()) {
       this.#leave();
       this.#begin();
@@ -121,7 +121,7 @@ class Page {
     }
   }
 
-  /** What the present session still says is for the transcript alone. */
+  /** Leave the session. Its remaining words only go into the transcript. */
   #leave() {
     this.#between = true;
     this.#clear();
@@ -151,7 +151,7 @@ class Page {
   #take(message) {
     const sentence = this.sentences.take(message);
     this.#mirror.message(message);
-    if (this.#between || sentence?.number < this.#first) return; // it has left the stage
+    if (this.#between || sentence?.number < this.#first) return; // it is no longer displayed
     if (message.type === "heard") this.#heard(sentence, message);
     if (message.type === "word") this.#rows[message.track].word(sentence, sentence.tracks[message.track], message);
     if (message.type === "segment") this.#rows[message.track].done(sentence, message);
@@ -173,7 +173,7 @@ class Page {
     find("#connection-text").textContent = find("#connection-status").textContent = stateText(name, reason);
     if (name === "live") this.alerts.over(UNCONNECTED);
     button.disabled = name === "live" || name === "connecting";
-    // While a new try runs it is not known yet: no flicker.
+    // During a retry the result is unknown; keep the note to avoid flicker.
     if (name !== "connecting") find("#offline").hidden = name !== "waiting";
   }
 
@@ -233,7 +233,7 @@ class Page {
     const text = policy === ADAPTIVE ? "2 to 6 words" : k === Infinity ? "the whole sentence" : `${k} ${k === 1 ? "word" : "words"}`;
     find("#latency-text").textContent = text;
     this.#slider.setAttribute("aria-valuetext", text);
-    this.#rows[0].promise(policy, `Press play: this line ${promise(policy)}.`);
+    this.#rows[0].promise(policy, `Press play: this track ${promise(policy)}.`);
     this.#redraw();
   }
 
@@ -269,7 +269,7 @@ class Page {
     };
   }
 
-  /** What the tracks would do with a sentence of eight words. */
+  /** The paths of the tracks for an example sentence of SKETCH words. */
   #sketch() {
     const paths = this.#visible().map((i) => {
       const k = leastLag(this.policies[i]);

@@ -1,7 +1,7 @@
-// Plays a text at a speaker's pace: long words take longer, marks make pauses, the mean is the pace that was asked for.
+// Plays a text at speaking pace. Long words take longer and punctuation makes pauses; the mean is the chosen pace.
 
-const SENTENCE = 200; // units to look ahead for the end of a sentence
-const LATE = 1000; // milliseconds after which missed time is given up (a tab in the background)
+const SENTENCE = 200; // maximum number of units to search for the end of a sentence
+const LATE = 1000; // maximum milliseconds of delay to catch up on (timers of a background tab are late)
 
 export class Player {
   state = "idle"; // idle, playing, paused, done
@@ -14,13 +14,13 @@ export class Player {
   #due = 0;
   #timer = null;
 
-  /** `send(text)` speaks; `changed()` is called when the state or what is left has changed. */
+  /** `send(text)` sends a unit. `changed()` is called when the state or the remaining text has changed. */
   constructor({ send, changed }) {
     this.#send = send;
     this.#changed = changed;
   }
 
-  /** Make a text ready. With `spaced` its units are words, otherwise characters. */
+  /** Load a text. With `spaced` its units are words, otherwise characters. */
   load(text, spaced) {
     this.#stop();
     this.#units = (spaced ? text.trim().match(/\S+\s*/g) : Array.from(text.trim())) ?? [];
@@ -29,12 +29,12 @@ export class Player {
     this.#become("idle");
   }
 
-  /** Words or characters a minute. */
+  /** Words or characters per minute. */
   set pace(value) {
     this.#pace = value;
   }
 
-  /** What is still to be said, up to the end of the sentence. */
+  /** The remaining text up to the end of the sentence. */
   get upcoming() {
     const rest = this.#units.slice(this.#next, this.#next + SENTENCE).join("");
     return /^.*?[.!?。！？]+["”“’»」』)]*(?=\s|$|[^\s\d.!?])|^.*/u.exec(rest)?.[0] ?? "";
@@ -43,7 +43,7 @@ export class Player {
   play() {
     if (this.state === "playing" || !this.#units.length) return;
     if (this.state === "done") this.#next = 0;
-    if (this.#next === 0) this.#send("\n"); // whatever sentence was going on ends here
+    if (this.#next === 0) this.#send("\n"); // end a sentence that is still open
     this.#due = performance.now();
     this.#become("playing");
     this.#speak();
@@ -84,7 +84,7 @@ export class Player {
   }
 }
 
-/** How long each unit takes to come, 1 on average: its own length and the pause after the one before it. */
+/** The relative duration of each unit, 1 on average: its own length and the pause after the previous unit. */
 function weights(units) {
   const raw = units.map((unit, i) => 2 + unit.trim().length + pauseAfter(units[i - 1]));
   const mean = raw.reduce((sum, weight) => sum + weight, 0) / raw.length;

@@ -1,4 +1,4 @@
-// What was heard and said, sentence by sentence: built from the server's messages, only ever added to.
+// The source and its translations by sentence, built from the server's messages. Nothing is ever removed.
 
 export class Sentences {
   list = [];
@@ -6,14 +6,14 @@ export class Sentences {
   pair = { source: "", target: "" }; // the languages
   #base = 0; // the number of the session's first sentence
 
-  /** A new session: its sentences follow those that are there. */
+  /** Begin a new session. Its sentences follow the existing ones. */
   begin(started) {
     this.#base = this.list.length;
     this.policies = [...started.policies];
     this.pair = { source: started.source, target: started.target };
   }
 
-  /** Take a message; the sentence that it belongs to, or null. */
+  /** Add a message. Returns its sentence, or null. */
   take(message) {
     if (message.type === "policy") this.policies[message.track] = message.policy;
     if (message.segment === undefined) return null;
@@ -45,19 +45,19 @@ export class Sentences {
   }
 }
 
-/** The words as a reader sees them. */
+/** The words as text. */
 export function joined(words) {
   return words.map((word) => word.gap + word.text).join("");
 }
 
-/** g(1), g(2), ...: how much was heard when each word was decided. */
+/** g(1), g(2), ...: the number of source words read when each word was written. */
 export function delays(track) {
   return track.words.map((word) => word.delay);
 }
 
 /**
- * How far the last word is behind: in words as Average Lagging counts (the speaker would be at word t - 1 when word t is
- * due), in milliseconds since that word was heard. Before the first word: everything heard so far.
+ * The lag of the last word. In words as in Average Lagging: word t is due when the speaker has reached word t - 1. In
+ * milliseconds since that word arrived. Before the first word: everything read so far.
  */
 export function lag(sentence, track) {
   const said = track.words.length;
@@ -66,7 +66,7 @@ export function lag(sentence, track) {
   return { words: Math.max(0, delay - (said - 1)), ms: behind(seconds, said, sentence.times) };
 }
 
-/** The mean of that in milliseconds, over the words that Average Lagging counts: up to the first that knew everything. */
+/** The mean lag in milliseconds over the words that Average Lagging counts: up to the first with the whole source. */
 export function meanLag({ write_times, read_times, delays }) {
   const first = delays.indexOf(read_times.length);
   const counted = first < 0 ? delays.length : first + 1;
@@ -74,12 +74,12 @@ export function meanLag({ write_times, read_times, delays }) {
   return counted ? sum / counted : 0;
 }
 
-/** Milliseconds from the moment when word t (from 1) was due, which is when the speaker had said word t - 1. */
+/** Milliseconds since word t (from 1) was due, which is when source word t - 1 arrived. */
 function behind(seconds, t, heard) {
   return Math.max(0, 1000 * (seconds - (heard[Math.min(t - 2, heard.length - 1)] ?? 0)));
 }
 
-/** Positions (from 0) of the words that were said before their source word was heard. */
+/** Positions (from 0) of the words that were written before their source word was read. */
 export function anticipated(done) {
   const found = [];
   done.alignment?.forEach((source, t) => source > done.delays[t] && found.push(t));

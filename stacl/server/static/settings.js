@@ -1,9 +1,9 @@
-// What the page was called with, and what it remembers. A browser may forbid storage: then nothing is remembered.
+// The parameters of the page and its stored settings. If the browser forbids storage, nothing is stored.
 
 export const parameters = new URLSearchParams(location.search);
 export const token = takeToken();
 
-/** The token leaves the address bar, where a projector would show it, and stays in this tab. */
+/** Move the token from the address bar, where others could read it, to the storage of this tab. */
 function takeToken() {
   const given = parameters.get("token");
   if (given === null) return kept(() => sessionStorage.getItem("stacl.token"), null);
@@ -14,7 +14,7 @@ function takeToken() {
   return given;
 }
 
-/** An address on the page's own server, with the token if there is one. */
+/** A URL on the page's own server, with the token if there is one. */
 export function address(path, websocket = false) {
   const url = new URL(path, document.baseURI);
   if (websocket) url.protocol = url.protocol === "https:" ? "wss:" : "ws:";

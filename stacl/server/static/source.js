@@ -1,5 +1,5 @@
-// The source as it is heard: the last sentence, the present one with its numbered words, then what was sent and is not
-// heard yet, then what the speaker will say next, then the field to type in.
+// The source: the previous sentence, the current one with numbered words, the text that was sent but not read yet, the
+// text that comes next, and the input field.
 
 import { el, find } from "./dom.js";
 
@@ -8,7 +8,7 @@ export class SourceView {
   #now;
   #pending;
   #upcoming;
-  #number = -1; // of the sentence on show
+  #number = -1; // of the displayed sentence
   #words = [];
   #spaced = true;
 
@@ -31,12 +31,12 @@ export class SourceView {
     this.field.setAttribute("aria-label", `${name} text. ${this.hint}`);
   }
 
-  /** What typing does. Without spaces nothing else could say that a word is finished, so every sign is sent. */
+  /** How typing works. Without spaces nothing marks the end of a word, so every character is sent. */
   get hint() {
     return `${this.#spaced ? "A space sends a word" : "What you type is sent at once"}, Enter ends the sentence.`;
   }
 
-  /** Show a word that was heard. */
+  /** Show a word that the server has read. */
   heard(number, { text, gap }) {
     if (number !== this.#number) this.#turn(number);
     const word = el("span", { class: "word", "data-n": this.#words.length + 1 }, text);
@@ -46,13 +46,13 @@ export class SourceView {
     this.#follow(word);
   }
 
-  /** Keep the newest word in view, should the sentence have more lines than there is room for. */
+  /** Scroll to the newest word if the sentence is too long for the view. */
   #follow(word) {
     const beyond = word.offsetTop + 1.5 * word.offsetHeight - this.root.clientHeight;
     if (this.root.scrollHeight > this.root.clientHeight) this.root.scrollTop = Math.max(0, beyond);
   }
 
-  /** What was sent but not heard yet, and what will be said next; both may be empty. */
+  /** Show the text that was sent but not read yet, and the text that comes next. Both may be empty. */
   expect(pending, upcoming) {
     const sent = pending.replace(/\s+/g, " ");
     setText(this.#pending, this.#words.length ? sent.trimEnd() : sent.trim());
@@ -60,7 +60,7 @@ export class SourceView {
     this.#upcoming.hidden = !upcoming;
   }
 
-  /** How far from the left edge the newest word begins, Infinity if it is no longer on the first line. */
+  /** The distance of the newest word from the left edge, or Infinity if it is not on the first line. */
   get reach() {
     const word = this.#words.at(-1);
     if (!word) return 0;
@@ -78,7 +78,7 @@ export class SourceView {
   #turn(number) {
     this.#number = number;
     this.#words = [];
-    // Moved, not copied: the field stays where it is, and keeps its focus and its half-written word.
+    // Words are moved and the field is not, so that it keeps its focus and its unfinished word.
     this.#past.replaceChildren(...this.#empty());
   }
 

@@ -1,11 +1,11 @@
-// The browser's own speech recognition, where there is one. Recognisers change their mind; what was sent cannot be taken
-// back. So a word is sent when two guesses in a row agree on it and on the word after it, or when it is final.
+// Speech recognition of the browser, if it has any. A recogniser revises its hypotheses, but sent words cannot be changed.
+// So a word is sent when two hypotheses in a row agree on it and on the next word, or when it is final.
 
 const Recognition = globalThis.SpeechRecognition ?? globalThis.webkitSpeechRecognition;
 
 export const available = Boolean(Recognition);
 
-const FIRST_WAIT = 250; // ms after another page has taken the microphone; longer each time it does so again
+const FIRST_WAIT = 250; // ms to wait after another page has taken the microphone; doubled each time
 const LONGEST_WAIT = 8_000;
 
 export class Speech {
@@ -13,7 +13,7 @@ export class Speech {
   #recogniser = null;
   #handlers;
 
-  /** `send(text)`, `changed()` when listening begins or ends, `failed(sentence)`. */
+  /** Handlers: `send(text)`, `changed()` when listening begins or ends, `failed(message)`. */
   constructor(handlers) {
     this.#handlers = handlers;
   }
@@ -22,7 +22,7 @@ export class Speech {
     this.on = true;
     const recogniser = new Recognition();
     let settled = new Settled(spaced);
-    let ended = 0; // results that are final
+    let ended = 0; // number of final results
     let aborted = false;
     let wait = 0;
     Object.assign(recogniser, { lang: code, continuous: true, interimResults: true });
@@ -36,12 +36,12 @@ export class Speech {
       aborted = error === "aborted";
       this.#failed(error);
     };
-    // Recognisers stop by themselves after a silence; only the user ends the listening.
+    // Recognisers stop after a silence. They are restarted until the user stops them.
     recogniser.onend = () => {
       this.#send(settled.rest());
       settled = new Settled(spaced);
       ended = 0;
-      // Two pages that listen take the microphone from each other, at once and for ever if neither waited.
+      // Two listening pages would otherwise take the microphone from each other in an endless loop.
       wait = aborted ? Math.min(Math.max(FIRST_WAIT, 2 * wait), LONGEST_WAIT) : 0;
       aborted = false;
       if (wait) setTimeout(() => this.#listen(recogniser), wait);
@@ -52,14 +52,14 @@ export class Speech {
     this.#handlers.changed();
   }
 
-  /** Listen no longer; what was said before is still recognised to its end. */
+  /** Stop listening. Speech so far is still recognised. */
   stop() {
     this.on = false;
     this.#recogniser?.stop();
     this.#handlers.changed();
   }
 
-  /** Listen no longer, and forget what is not recognised yet: something else has the word. */
+  /** Stop listening and discard what is not recognised yet, because the input comes from elsewhere now. */
   cancel() {
     if (!this.#recogniser) return;
     this.#recogniser.onresult = this.#recogniser.onend = null;
@@ -69,7 +69,7 @@ export class Speech {
     this.#handlers.changed();
   }
 
-  /** Begin, or go on, unless the user or another recogniser has ended it meanwhile. */
+  /** Start or restart, unless listening was stopped or another recogniser is in use. */
   #listen(recogniser) {
     if (this.on && this.#recogniser === recogniser) recogniser.start();
   }
@@ -86,20 +86,20 @@ export class Speech {
   }
 }
 
-/** The settled beginning of what is still changing: one guess, into however many results a recogniser cuts it. */
+/** The stable prefix of a changing hypothesis, which a recogniser may split into several results. */
 export class Settled {
   #spaced;
-  #before = []; // the last guess
-  #sent = 0; // how much of it
-  #beyond = []; // what was sent, too, and was in an earlier guess behind the end of this one
-  #midway = false; // something was sent since the last sentence ended
+  #before = []; // the last hypothesis
+  #sent = 0; // how many of its units were sent
+  #beyond = []; // units sent from an earlier, longer hypothesis, which the last one does not contain
+  #midway = false; // whether something was sent since the last sentence end
 
   constructor(spaced) {
     this.#spaced = spaced;
   }
 
-  /** The text that is settled now and was not before: of the results that have become final, and of the guesses at what
-   * follows. A final one ends the sentence, for the speaker has paused: recognisers give no full stops. */
+  /** The text that has become stable: from results that are now final and from the hypotheses that follow. A final result
+   * ends the sentence, because the speaker has paused and recognisers write no full stops. */
   take(finals, guesses) {
     const results = finals.map((result) => this.#units(result));
     const open = this.#units(guesses.join(this.#spaced ? " " : ""));
@@ -121,17 +121,17 @@ export class Settled {
     return text;
   }
 
-  /** What was not settled when the recogniser ended: it will not come back to it. */
+  /** The text that was not stable when the recogniser ended. It will not be revised any more. */
   rest() {
     const text = this.#text(this.#before.slice(this.#sent));
     return text || this.#midway ? `${text}\n` : "";
   }
 
-  /** How many of these units were sent before. */
+  /** How many of these units were already sent. */
   #place(units) {
     let start = place(this.#sent, this.#before, units);
     const sent = this.#before.slice(0, this.#sent);
-    // A guess may end before what was sent of the last one, and a later one go on with it.
+    // A hypothesis may be shorter than what was sent, and a later one may contain the missing units again.
     const lost = sent.slice(place(units.length, units, sent));
     let again = 0;
     while (again < this.#beyond.length && start < units.length && same(units[start], this.#beyond[again])) {
@@ -157,8 +157,8 @@ export class Settled {
   }
 }
 
-/** Where a place in one guess is in the next, which may have cut words otherwise ("ein und zwanzig", then "21"): where
- * the most words before it and behind it are the same. */
+/** Map a position from one hypothesis to the next, which may split words differently ("ein und zwanzig", then "21"):
+ * the position with the most matching words before and after it. */
 function place(cut, before, units) {
   const [old, now] = [before, units].map((list) => list.map(bare));
   const left = shared(old.slice(0, cut), now);
@@ -171,7 +171,7 @@ function place(cut, before, units) {
   return best;
 }
 
-/** For each beginning of `list`, how many words it shares with `words` in the same order. */
+/** For each prefix of `list`: the length of its longest common subsequence with `words`. */
 function shared(words, list) {
   let row = new Array(list.length + 1).fill(0);
   for (const word of words) {

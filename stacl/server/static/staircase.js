@@ -1,22 +1,22 @@
-// The read/write staircase: source words to the right, target words down. A step to the right is a word heard, a step
-// down is a word said. What lies left of the stairs was known; a dot to the right of them is a word that was anticipated.
+// The read/write staircase: source words to the right, target words down. A step to the right reads a word, a step down
+// writes one. Everything left of the path was known. A dot to the right of it is an anticipated word.
 
 import { svg } from "./dom.js";
 import { width } from "./transcript.js";
 
-const STEP = 4; // the grid grows by so many cells, so that it does not change its scale with every word
+const STEP = 4; // the grid grows in steps of this many cells, so that its scale does not change with every word
 const LEAST = 8;
 const LARGEST = 64; // pixels of a cell
-const READABLE = 8; // pixels of the smallest label worth drawing
+const READABLE = 8; // pixels of the smallest label that is drawn
 const GAP = 10; // pixels between a label and the grid
-const SLOPE = 52; // degrees of the labels above it
-const COLUMNS_AN_EM = 1.5; // as many letters as surely fit; most are narrower
+const SLOPE = 52; // degrees of the labels above the grid
+const COLUMNS_AN_EM = 1.5; // letters that always fit; most are narrower
 
 /**
  * Draw into `root`, an <svg>:
- *   source   the words heard
- *   target   the words said on the chosen track
- *   paths    [{delays, tone, chosen, live}], live: the sentence goes on
+ *   source   the source words
+ *   target   the target words of the chosen track
+ *   paths    [{delays, tone, chosen, live}], live: the sentence is not complete
  *   dots     [{t, source, anticipated}], positions from 0 and from 1
  */
 export function draw(root, { source, target, paths, dots, sketch }) {
@@ -56,7 +56,7 @@ function cells({ columns, rows, x, y }) {
   return svg("path", { class: "grid", d: lines.join("") });
 }
 
-/** What was known when each word was said. */
+/** The source words that were known when each word was written. */
 function known({ x, y }, delays) {
   const bars = delays.map((delay, t) => `M${x(0)} ${y(t)}H${x(delay)}V${y(t + 1)}H${x(0)}Z`);
   return svg("path", { class: "known", d: bars.join("") });
@@ -80,7 +80,7 @@ function point({ x, y, cell }, { t, source, anticipated }) {
 
 function labels({ font: size, left, top, x, y }, source, target, dots) {
   const group = svg("g", { class: "labels", "font-size": size });
-  if (left < 20) return group; // there was no room for them
+  if (left < 20) return group; // no room for labels
   const ahead = new Set(dots.filter((dot) => dot.anticipated).map((dot) => dot.t));
   const slope = (top - GAP) / Math.sin((SLOPE * Math.PI) / 180);
   source.forEach((word, i) => {
@@ -94,7 +94,7 @@ function labels({ font: size, left, top, x, y }, source, target, dots) {
   return group;
 }
 
-/** A label that fits into so many times its font size. */
+/** A label shortened to `room` times its font size. */
 function shortened(word, room) {
   const fits = Math.max(4, Math.floor(room * COLUMNS_AN_EM));
   if (width(word) <= fits) return word;
@@ -103,14 +103,14 @@ function shortened(word, room) {
   return `${signs.join("")}…`;
 }
 
-/** The same in words, for those who do not see the drawing. */
+/** The staircase as text, for screen readers. */
 export function described(name, source, words) {
-  if (!source.length) return `${name}: nothing was heard yet.`;
+  if (!source.length) return `${name}: no source words yet.`;
   const runs = [];
   for (const { text, delay } of words) {
     if (runs.at(-1)?.delay === delay) runs.at(-1).texts.push(text);
     else runs.push({ delay, texts: [text] });
   }
-  const said = runs.map(({ delay, texts }) => `after ${delay} “${texts.join(" ")}”`);
-  return `${name}, ${source.length} words heard: ${said.join(", ") || "nothing said yet"}.`;
+  const written = runs.map(({ delay, texts }) => `after ${delay} “${texts.join(" ")}”`);
+  return `${name}, ${source.length} source words: ${written.join(", ") || "nothing written yet"}.`;
 }

@@ -1,16 +1,16 @@
-// What a connection's state is called where readers see it.
+// The texts for the states of a connection.
 
 export const STATES = {
   connecting: "Connecting…",
   live: "Connected",
-  waiting: "Connection lost. Trying again…",
-  asleep: "Asleep until you speak",
-  refused: "Not connected. Try again",
+  waiting: "Connection lost. Retrying…",
+  asleep: "Idle until new text",
+  refused: "Not connected. Retry",
 };
-/** Why it waits, if the server has said so: by the code of its error. */
+/** Texts for `waiting` by the error code of the server. */
 export const REASONS = {
-  full: "The server is full. Trying again…",
-  shutdown: "The server has stopped. Trying again…",
+  full: "The server is full. Retrying…",
+  shutdown: "The server has stopped. Retrying…",
 };
 
 export function stateText(name, reason) {

@@ -1,4 +1,4 @@
-// Loaded before the page is painted, so that a dark room is never lit by a white flash. Not a module for that reason.
+// Sets the theme before the first paint, to avoid a white flash. Modules run too late, so this is not one.
 (() => {
   const root = document.documentElement;
   const asked = new URLSearchParams(location.search).get("theme");
@@ -6,7 +6,7 @@
   try {
     stored = localStorage.getItem("stacl.theme");
   } catch {
-    // Storage is forbidden: the system's preference decides.
+    // The browser forbids storage: use the preference of the system.
   }
   const chosen = asked ?? stored;
   if (chosen === "dark" || chosen === "light") root.dataset.theme = chosen;

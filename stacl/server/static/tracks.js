@@ -1,4 +1,4 @@
-// The translations, one row a track. Words are only ever appended.
+// The translations, one row per track. Words are only appended.
 
 import { el, find } from "./dom.js";
 import { kOf, policyName, promise } from "./languages.js";
@@ -11,9 +11,9 @@ export class Row {
   #lane;
   #lag;
   #al;
-  // Told after the page is laid out, so that nobody has to ask.
+  // An observer reads the layout after it is computed, so that no layout is forced.
   #watch = new ResizeObserver(() => this.#lane.classList.toggle("brimming", this.#lane.firstElementChild?.offsetTop < 0));
-  #current = null; // {number, paragraph, wait, words} of the sentence that is being said
+  #current = null; // {number, paragraph, wait, words} of the current sentence
   #before = null;
 
   constructor(element) {
@@ -28,11 +28,11 @@ export class Row {
   static fixed(policy, choose) {
     const pick = el(
       "button",
-      { class: "badge", type: "button", "aria-pressed": "false", title: "Show its staircase" },
+      { class: "badge", type: "button", "aria-pressed": "false", title: "Show the staircase" },
       el("span", { class: "badge-word" }, kOf(policy) === Infinity ? "full" : "wait"),
       el("b", {}, kOf(policy) === Infinity ? "∞" : String(kOf(policy))),
     );
-    pick.setAttribute("aria-label", `${policyName(policy)}: show its staircase`);
+    pick.setAttribute("aria-label", `${policyName(policy)}: show the staircase`);
     pick.addEventListener("click", choose);
     const lane = el("div", { class: "lane" });
     const figures = el("div", { class: "lag" }, el("span", { class: "lag-now" }), el("span", { class: "lag-mean" }));
@@ -46,7 +46,7 @@ export class Row {
     this.#lane.lang = code;
   }
 
-  /** What an empty row tells. */
+  /** The text of an empty row. */
   promise(policy, text = promise(policy)) {
     this.#lane.dataset.promise = text;
   }
@@ -56,7 +56,7 @@ export class Row {
     find("[aria-pressed]", this.element)?.setAttribute("aria-pressed", String(yes));
   }
 
-  /** The speaker said a word: a row that still waits draws its wait that far. */
+  /** A source word was read: a row that still waits extends its dotted line. */
   heard(sentence, track, reach) {
     const shown = this.#sentence(sentence.number);
     if (track.words.length) return;
@@ -73,7 +73,7 @@ export class Row {
     if (track.done) this.done(sentence, track.done);
   }
 
-  /** The sentence is complete; its last words may still be on their way. */
+  /** The sentence is complete. Its last words may arrive later. */
   done(sentence, done) {
     const shown = [this.#current, this.#before].find((one) => one?.number === sentence.number);
     if (shown?.words.length !== done.target.length) return;
@@ -97,7 +97,7 @@ export class Row {
     this.#lag.textContent = `${words} ${words === 1 ? "word" : "words"} · ${number.format(ms)} ms`;
   }
 
-  /** The place of a sentence: the one before it fades, those before that leave the stage. */
+  /** The element of a sentence. The previous sentence fades, older ones are removed. */
   #sentence(wanted) {
     if (this.#before?.number === wanted) return this.#before;
     if (this.#current?.number === wanted) return this.#current;
@@ -119,7 +119,7 @@ export class Row {
   }
 }
 
-/** The colour of a track goes by how long it waits. */
+/** The colour of a track, by its k. */
 export function toneOf(policy) {
   const k = kOf(policy);
   return k === Infinity ? "full" : String(k);
@@ -129,6 +129,6 @@ function mark(span, done, t) {
   if (!span) return;
   const source = done.alignment[t];
   span.classList.add("anticipated");
-  span.title = `Anticipated: said after ${done.delays[t]} source words; “${done.source[source - 1]}” came as number ${source}.`;
+  span.title = `Anticipated: written after ${done.delays[t]} source words; “${done.source[source - 1]}” is source word ${source}.`;
   span.append(el("span", { class: "hidden" }, " (anticipated)"));
 }

@@ -1,13 +1,13 @@
-// The session as files: plain text, and of one track subtitles, and traces that `stacl score` reads.
+// Downloads of the session: plain text of all tracks; subtitles of one track; traces of one track for `stacl score`.
 
 import { joined } from "./sentences.js";
 
-const LONGEST_CUE = 84; // columns: two lines of 42; a Chinese sign is as wide as two letters, and takes as long to read
+const LONGEST_CUE = 84; // columns: two lines of 42; a Chinese character counts as two, in width and in reading time
 const PAUSE = 2; // seconds of silence after which a new cue begins
 const SECONDS_A_COLUMN = 0.05;
 const WIDE = /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Hangul}\u3000-\u303f\uff00-\uff60]/gu;
 
-/** Source and every track, sentence by sentence. */
+/** The source and all tracks, sentence by sentence. */
 export function asText(sentences) {
   const blocks = sentences.map((sentence) => {
     const said = sentence.tracks.map((track, i) => `${track.done?.policy ?? sentence.policies[i]}: ${joined(track.words)}`);
@@ -16,7 +16,7 @@ export function asText(sentences) {
   return blocks.join("\n\n") + "\n";
 }
 
-/** One line of JSON for each sentence that a track has finished, as stacl/trace.py reads them: figures are of one track. */
+/** One line of JSON per completed sentence of a track, in the format of stacl/traces/trace.py. */
 export function asTraces(sentences, track) {
   const finished = sentences.map(({ tracks }) => tracks[track]?.done).filter(Boolean);
   return finished.map((done) => JSON.stringify(trace(done)) + "\n").join("");
@@ -40,7 +40,7 @@ export function asVtt(sentences, track) {
   return ["WEBVTT\n", ...parts].join("\n");
 }
 
-/** What was on the screen and when, in pieces of two lines. A piece that was said at once still gets its time. */
+/** Cues of at most two lines, with their times. A cue whose words came at once still stays long enough to be read. */
 function cues(sentences, track) {
   const found = [];
   const zero = sentences[0]?.began ?? 0;
@@ -50,7 +50,7 @@ function cues(sentences, track) {
       const time = (sentence.began - zero) / 1000 + seconds;
       const fits = cue && width(cue.text + gap + text) <= LONGEST_CUE && time - cue.last <= PAUSE;
       if (!fits) found.push((cue = { start: time, last: time, text: "", breaks: [] }));
-      // A line may end before any word but one that is a mark.
+      // A line may break before any word except punctuation.
       if (cue.text && !/^[^\p{L}\p{N}\p{Ps}\p{Pi}]/u.test(text)) cue.breaks.push(cue.text.length);
       cue.text += cue.text ? gap + text : text;
       cue.last = time;
@@ -70,7 +70,7 @@ function timed(found) {
   });
 }
 
-/** Columns: a Chinese sign is as wide as two letters. */
+/** The width in columns. A Chinese character is as wide as two letters. */
 export function width(text) {
   return text.length + (text.match(WIDE)?.length ?? 0);
 }

@@ -1,7 +1,7 @@
-// A field that lets go of finished words: what was heard cannot be taken back, so only the unfinished word can be edited.
+// An input field that sends finished words. Sent words cannot be changed, so only the unfinished word can be edited.
 
 export class Typing {
-  /** `send(text)` gets what is finished; `spaced()` says whether white space finishes a word. */
+  /** `send(text)` receives finished text. `spaced()` says whether white space ends a word. */
   constructor(field, { send, spaced }) {
     this.field = field;
     this.send = send;
@@ -11,7 +11,7 @@ export class Typing {
     field.addEventListener("keydown", (event) => this.#key(event));
   }
 
-  /** Let go of the unfinished word too: what comes next is another. */
+  /** Send the unfinished word too. */
   flush() {
     const rest = this.field.value.length;
     this.#release(rest);
@@ -26,7 +26,7 @@ export class Typing {
   #release(length) {
     const text = this.field.value;
     if (!length) return;
-    // Set only what remains: the caret stays where it is within the unfinished word.
+    // Restore the caret within the unfinished word.
     const caret = Math.max(0, this.field.selectionStart - length);
     this.field.value = text.slice(length);
     this.field.setSelectionRange(caret, caret);
@@ -34,7 +34,7 @@ export class Typing {
   }
 
   #key(event) {
-    // While an input method composes, Enter chooses a candidate (229: Safari says so after the fact).
+    // While an input method composes, Enter chooses a candidate (Safari reports it as key code 229 afterwards).
     if (event.key !== "Enter" || event.isComposing || event.keyCode === 229) return;
     event.preventDefault();
     this.flush();
@@ -42,18 +42,18 @@ export class Typing {
   }
 }
 
-/** What was sent and not heard yet, so that it can be shown until the server has taken it. */
+/** The text that was sent but not read yet, for display until the server has read it. */
 export class Pending {
   text = "";
 
-  /** Wide digits and letters come back narrow. */
+  /** The server returns full-width digits and letters as half-width. */
   sent(text) {
     this.text += text.replace(/[＃％＆＋－-９＠-Ｚａ-ｚ]/g, (sign) => String.fromCharCode(sign.charCodeAt(0) - 0xfee0));
   }
 
   heard(word) {
     const at = this.text.indexOf(word);
-    // The server cleans text a little; what cannot be found again is not worth showing for ever.
+    // The server normalises text. If a word is not found, clear the rest, which would otherwise stay forever.
     this.text = at < 0 ? "" : this.text.slice(at + word.length);
   }
 

@@ -1,4 +1,4 @@
-"""A folder with small logs and references, and what `stacl score` finds in it."""
+"""A folder with small logs and references, and a helper that runs `stacl score`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`stacl score` from outside."""
+"""`stacl score` through the command line."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def test_table(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     ]
 
 
-def test_undefined_is_said(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_undefined_scores_are_printed(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (folder / "blind").write_text("1 1 0 0\n", encoding="utf-8")
     assert scored(capsys, "blind")["scores"]["CW"] is None
     assert main(["score", "blind"]) == 0
@@ -86,9 +86,7 @@ def test_sentences_without_output_keep_the_columns_apart(folder: Path, capsys: p
     assert float(second["AL_CA"]) > 500
 
 
-def test_an_export_onto_the_log_itself_and_a_failed_one_lose_nothing(
-    folder: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_exporting_onto_the_log_or_failing_loses_nothing(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     before = Path("ours.jsonl").read_bytes()
     scored(capsys, "ours.jsonl", "--export", "ours.jsonl")
     assert Path("ours.jsonl").read_bytes() == before
@@ -107,7 +105,7 @@ def test_without_a_standard_input(capsys: pytest.CaptureFixture[str], monkeypatc
 
 def test_unit(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert scored(capsys, "ours.jsonl", "--unit", "char")["signatures"]["AL"].startswith("unit:char")
-    # NullWriter can recount a bare path: there the option says what the log's author counted.
+    # A bare path cannot be recounted: there the option states the unit of the log.
     assert scored(capsys, "ours.rw", "--unit", "piece")["signatures"]["AL"].startswith("unit:piece")
 
 
@@ -133,14 +131,14 @@ def test_a_baseline_of_other_sentences(folder: Path, capsys: pytest.CaptureFixtu
         assert main(["score", "a.jsonl", "--baseline", "b.jsonl"]) == 2
         return capsys.readouterr().err
 
-    assert "a.jsonl counts in 'word', b.jsonl in 'piece'" in refused([replace(t, unit="piece") for t in TRACES])
+    assert "a.jsonl has unit 'word', b.jsonl 'piece'" in refused([replace(t, unit="piece") for t in TRACES])
     longer = [replace(t, source_length=9, source=()) for t in TRACES]
-    assert "source units in sentence 1, b.jsonl 9: a paired test needs the same" in refused(longer)
+    assert "source units in sentence 1, b.jsonl 9; a paired test needs the same" in refused(longer)
     ours, theirs = ([replace(t, reference=text) for t in TRACES] for text in ("one", "another"))
-    assert "a.jsonl carries its references, b.jsonl others (give --reference)" in refused(theirs, ours)
-    assert "a.jsonl carries its references, b.jsonl none (give --reference)" in refused(TRACES, ours)
+    assert "a.jsonl has references, b.jsonl others (give --reference)" in refused(theirs, ours)
+    assert "a.jsonl has references, b.jsonl none (give --reference)" in refused(TRACES, ours)
     strange = [replace(t, source=tuple("x" * len(t.source))) for t in TRACES]
-    assert "a.jsonl has another source in sentence 1" in refused(strange)
+    assert "a.jsonl has one source text in sentence 1, b.jsonl another" in refused(strange)
 
 
 def test_words_for_a_bare_path(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -152,7 +150,7 @@ def test_words_for_a_bare_path(folder: Path, capsys: pytest.CaptureFixture[str])
     assert full["scores"] == scored(capsys, "ours.jsonl", "--reference", "ref.en")["scores"]
 
 
-def test_an_exported_log_carries_what_the_command_was_given(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_exported_log_contains_the_given_texts(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     Path("hyp").write_text("i am fine .\nwhere are you\n", encoding="utf-8")
     given = ("--reference", "ref.en", "--hypothesis", "hyp")
     whole = scored(capsys, "ours.rw", *given, "--export", "whole.log")
@@ -162,7 +160,7 @@ def test_an_exported_log_carries_what_the_command_was_given(folder: Path, capsys
     assert [trace.source for trace in logs.read("heard.jsonl")] == [trace.source for trace in TRACES]
     logs.write([Trace(900, (300, 900), target=("a", "b"), unit="ms")], "speech.jsonl", "trace")
     assert main(["score", "speech.jsonl", "--export", "speech.rw"]) == 2
-    assert "a log in milliseconds has no units" in capsys.readouterr().err
+    assert "a log in milliseconds cannot be written as rw" in capsys.readouterr().err
 
 
 def test_characters_are_counted_and_text_keeps_its_spaces(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -176,28 +174,28 @@ def test_characters_are_counted_and_text_keeps_its_spaces(folder: Path, capsys: 
     for log in ("zh.jsonl", "zh.log"):
         found = scored(capsys, log, "--reference", "ref.zh", "--tokenize", "zh", "--unit", "char")
         assert found["scores"]["BLEU"] == pytest.approx(100)
-        assert found["scores"]["AL_ref"] == found["scores"]["AL"]  # which is as long
-    # Where its words end nobody has said; a space in a name does not say it.
+        assert found["scores"]["AL_ref"] == found["scores"]["AL"]  # the reference has the same length
+    # The word boundaries are unknown; a space inside a name does not define them.
     assert "AL_ref" not in scored(capsys, "zh.jsonl", "--reference", "ref.zh", "--tokenize", "zh")["scores"]
 
 
-def test_text_that_is_not_the_logs_is_noticed(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_text_that_does_not_match_the_log_is_reported(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     Path("hyp").write_text("i am fine .\nwhere are you\n", encoding="utf-8")
     Path("other").write_text("i am fine .\nwhere on earth are you\n", encoding="utf-8")
     assert main(["score", "ours.rw", "--reference", "ref.en", "--hypothesis", "hyp"]) == 0
     assert capsys.readouterr().err == ""
     assert main(["score", "ours.rw", "--reference", "ref.en", "--hypothesis", "other"]) == 0
-    assert "sentence 2 of ours.rw writes 3 units, but its hypothesis has 5; are they" in capsys.readouterr().err
+    assert "sentence 2 of ours.rw writes 3 units, but its hypothesis has 5; check" in capsys.readouterr().err
 
 
-def test_the_clock_of_revisions_is_one(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_revisions_share_the_clock(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     Path("revised.jsonl").write_text(REVISED)
     scores = scored(capsys, "revised.jsonl")["scores"]
     assert scores["NE"] == 0
     told = Trace(2, (1, 2), target=("a", "b"), read_times=(0.4, 0.8), write_times=(0.5, 0.9))
     logs.write([told], "told.jsonl", "trace")
     assert scores["AL_CA"] == scored(capsys, "told.jsonl")["scores"]["AL_CA"]
-    # The words of the revisions are those that were said in the end.
+    # The words after all revisions are the final ones.
     Path("revised.jsonl").write_text(REVISED.replace('"target": ["a", "b"], ', ""))
     assert [trace.target for trace in logs.read("revised.jsonl")] == [("a", "b")]
 
@@ -208,27 +206,27 @@ SPEECH = (
 )
 
 
-@pytest.mark.parametrize("length", ["2500.5", "2501"])  # not every tool writes the point
+@pytest.mark.parametrize("length", ["2500.5", "2501"])  # some tools write integers
 @pytest.mark.parametrize("unit", [[], ["--unit", "char"]])
 def test_speech_into_characters(folder: Path, capsys: pytest.CaptureFixture[str], length: str, unit: list[str]) -> None:
-    """As SimulEval logs it with `--eval-latency-unit char`: no spaces, and a delay for each character."""
+    """The format of SimulEval with `--eval-latency-unit char`: no spaces, one delay per character."""
     Path("speech.log").write_text(SPEECH % ("你好世界", length), encoding="utf-8")
     found = scored(capsys, "speech.log", "--tokenize", "zh", *unit)
     assert found["unit"] == "ms"
     assert found["scores"]["BLEU"] == pytest.approx(100)
     assert found["scores"]["AL_ref"] == found["scores"]["AL"]  # both have four characters
     Path("words.log").write_text(SPEECH % ("Hal lo W elt", length), encoding="utf-8")
-    assert "AL_ref" not in scored(capsys, "words.log")["scores"]  # how many words would the reference have?
+    assert "AL_ref" not in scored(capsys, "words.log")["scores"]  # the number of reference words is unknown
     if unit:
         assert "LAAL" in scored(capsys, "words.log", *unit)["scores"]
 
 
 def test_latin_speech_counted_in_characters(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """The reference is counted as the output is: nobody has to guess it from the letters."""
+    """The reference is counted in the same unit as the output."""
     line = SPEECH.replace("你好世界", "to be") % ("ab cd", 2500.5)
     Path("latin.log").write_text(line, encoding="utf-8")  # four delays, four letters
     found = scored(capsys, "latin.log")["scores"]
-    assert found["AL_ref"] == found["AL"]  # both have four
+    assert found["AL_ref"] == found["AL"]  # both have four characters
     assert found["BLEU"] == scored(capsys, "latin.log", "--unit", "char")["scores"]["BLEU"]
     assert [trace.text() for trace in logs.read("latin.log")] == ["ab cd"]
     Path("words.log").write_text(line.replace("[1000.0, 1000.0, 2000.5, 2500.5]", "[1000.0, 2500.5]").replace(
@@ -239,7 +237,7 @@ def test_latin_speech_counted_in_characters(folder: Path, capsys: pytest.Capture
     assert scored(capsys, "again.jsonl")["scores"] == pytest.approx(scored(capsys, "latin.log")["scores"])
 
 
-def test_a_reference_that_is_one_sign_is_not_taken_for_a_word(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_reference_of_one_character_is_not_a_word(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     logs.write([Trace(2, (1, 2), target=("你", "好")), Trace(1, (1,), target=("好",))], "zh.jsonl", "trace")
     Path("ref.zh").write_text("你好吗？\n好。\n", encoding="utf-8")
     found = scored(capsys, "zh.jsonl", "--reference", "ref.zh", "--tokenize", "zh")
@@ -250,7 +248,7 @@ def test_a_reference_that_is_one_sign_is_not_taken_for_a_word(folder: Path, caps
     assert "length:longer(1)" in found["signatures"]["LAAL"]
 
 
-def test_chinese_references_are_judged_as_chinese(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_chinese_references_use_the_chinese_tokenizer(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     said = Trace(3, (1, 2, 3, 3), source=("I", "am", "fine"), target=("我", "现在", "很", "好。"))
     logs.write([said], "zh.jsonl", "trace")
     logs.write([replace(said, reference="我现在很好。")], "own.jsonl", "trace")
@@ -268,7 +266,7 @@ def test_chinese_references_are_judged_as_chinese(folder: Path, capsys: pytest.C
 
 
 def test_pipe_and_light_import() -> None:
-    """From stdin, in a process of its own, without torch and without matplotlib."""
+    """From stdin, in a separate process, without torch and matplotlib."""
     program = (
         "import sys; from stacl.__main__ import main; code = main(['score', '-', '--json']); "
         "sys.exit(code or ('torch' in sys.modules) * 3 or ('matplotlib' in sys.modules) * 4)"
@@ -280,7 +278,7 @@ def test_pipe_and_light_import() -> None:
 
 @pytest.mark.parametrize("lines", ["i am well .\n\n", "\nwhere are you now\n"])
 @pytest.mark.parametrize("name", ["out.jsonl", "out.log"])
-def test_an_exported_log_with_an_empty_reference_scores_alike(
+def test_an_exported_log_with_an_empty_reference_scores_the_same(
     folder: Path, capsys: pytest.CaptureFixture[str], lines: str, name: str
 ) -> None:
     (folder / "gap.en").write_text(lines)

@@ -1,4 +1,4 @@
-"""What a user can get wrong with `stacl score`: one line that says so, exit code 2, nothing half done."""
+"""Mistakes with `stacl score`: one line, exit code 2, no partial output."""
 
 from __future__ import annotations
 
@@ -24,21 +24,24 @@ from tests.commands.score.conftest import REVISED
         (["ours.jsonl", "--reference", "latin1.en"], "latin1.en:1: not UTF-8"),
         (["ours.jsonl", "--comet"], "COMET needs references"),
         (["ours.jsonl", "--reference", "ref.en", "--tokenize", "chinese"], "no tokenizer 'chinese'"),
-        (["ours.jsonl", "--reference", "ref.en", "--tokenize", "ja-mecab"], "'ja-mecab' does not work here"),
+        (["ours.jsonl", "--reference", "ref.en", "--tokenize", "ja-mecab"], "'ja-mecab' is not available"),
         (["ours.jsonl", "--export", "x.xml"], "the file ending must be one of"),
-        (["ours.jsonl", "--intervals", "-3"], "--intervals takes a number of samples"),
-        (["ours.jsonl", "--intervals", "100000000000"], "--intervals takes a number of samples, at most 100,000"),
+        (["ours.jsonl", "--intervals", "-3"], "--intervals must be between 0 and 100,000"),
+        (["ours.jsonl", "--intervals", "100000000000"], "--intervals must be between 0 and 100,000"),
         (["ours.jsonl", "--source", "short.en"], "short.en has 1 lines, but ours.jsonl has 2 sentences"),
-        (["endless.jsonl", "--export", "x.rw"], "sentence 1 has 1,000,000,000,000 source units, too many to write"),
-        (["spaced.jsonl", "--export", "x.log"], "sentence 1 cannot be written as SimulEval does: its 2 target units"),
-        (["empty-word.jsonl", "--export", "x.log"], "its 2 target units are 1 in a line of text"),
+        (["endless.jsonl", "--export", "x.rw"], "sentence 1 has 1,000,000,000,000 source units; the format rw allows"),
+        (
+            ["spaced.jsonl", "--export", "x.log"],
+            "sentence 1 cannot be written in the format simuleval",
+        ),
+        (["empty-word.jsonl", "--export", "x.log"], "its 2 target units become 1 in a line of text"),
         (["ours.rw", "--unit", "char", "--format", "trace"], "ours.rw:1: not valid JSON"),
-        (["ours.jsonl", "--baseline", "one.rw"], "ours.jsonl has 2 sentences, one.rw 1: a paired test needs the same"),
+        (["ours.jsonl", "--baseline", "one.rw"], "ours.jsonl has 2 sentences, one.rw 1; a paired test needs the same"),
         (["ours.jsonl", "--comet", "--reference", "ref.en"], "COMET"),
         (["nan.log"], "nan.log:1: delays must be a number, not nan"),
-        (["late.jsonl"], "sentence 2 has a reference and those before it have none"),
+        (["late.jsonl"], "sentence 2 has a reference, but those before it have none"),
         (["hole.jsonl"], "hole.jsonl:2: the line is empty"),
-        (["signs.jsonl", "--unit", "word"], "counts in 'char' and cannot be counted in 'word'\n"),
+        (["signs.jsonl", "--unit", "word"], "has unit 'char' and cannot be counted in 'word'\n"),
         (
             ["ours.jsonl", "--reference", "ref.en", "--baseline", "one.rw"],
             "--baseline one.rw: ref.en has 2 lines, but there are 1 sentences",

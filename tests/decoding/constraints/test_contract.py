@@ -1,4 +1,4 @@
-"""What holds for every constraint: it leaves something to write, it changes nothing else, and its name switches it."""
+"""Every constraint leaves an allowed piece, changes nothing else, and is selected by name."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def constraints(translator: Translator) -> dict[str, Constraint]:
 
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("text", SOURCES)
-def test_it_forbids_and_never_everything(
+def test_it_forbids_but_never_everything(
     name: str, text: str, translator: Translator, constraints: dict[str, Constraint]
 ) -> None:
     source, target = translator.source_pieces, translator.target_pieces
@@ -52,8 +52,8 @@ def test_it_forbids_and_never_everything(
         assert np.array_equal(logits[allowed], before[allowed])
 
 
-def test_they_are_switched_by_name(translator: Translator) -> None:
-    """A small model loses count of the zeros by itself."""
+def test_they_are_selected_by_name(translator: Translator) -> None:
+    """Without the constraint, a small model drops zeros."""
 
     def written(names: tuple[str, ...] | None) -> tuple[str, ...]:
         decoding = stacl.Decoding(constraints=names)

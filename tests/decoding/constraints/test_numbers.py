@@ -1,4 +1,4 @@
-"""Numbers are said digit for digit as they were heard."""
+"""Numbers have the same digits as in the source."""
 
 from __future__ import annotations
 
@@ -22,30 +22,32 @@ NUMBERS = {name: Numbers(*sides, myriads=name == "en-zh") for name, sides in VOC
 DIGITS, MARKS = "0123456789", ".,:/-"
 
 
-def allowed(heard: str, said: str, model: str = "de-en") -> str:
-    """Of digits, marks and a space those that may come next; said without a space behind is not yet over."""
-    source, target = VOCABULARIES[model]
-    written = [piece for word in said.split(" ")[:-1] for piece in target.encode_word(word)]
-    written += [target.pieces.index(character) for character in said.split(" ")[-1]]
+def allowed(source: str, written: str, model: str = "de-en") -> str:
+    """Return the digits, marks and space that may come next. Without a final space, the last word is open."""
+    source_pieces, target = VOCABULARIES[model]
+    pieces = [piece for word in written.split(" ")[:-1] for piece in target.encode_word(word)]
+    pieces += [target.pieces.index(character) for character in written.split(" ")[-1]]
     logits = np.zeros(len(target))
-    NUMBERS[model].forbid(logits, Hypothesis(written), [*source.encode(heard.split()), END])
+    NUMBERS[model].forbid(logits, Hypothesis(pieces), [*source_pieces.encode(source.split()), END])
     free = {target.pieces[piece].replace("\u2581", " ") for piece in np.flatnonzero(np.isfinite(logits))}
     return "".join(character for character in f"{DIGITS}{MARKS} " if character in free)
 
 
-def may_be_said(heard: str, said: str, model: str = "de-en") -> bool:
-    """Whether every digit, mark and the end of the last word are allowed where they come."""
-    first = said.rfind(" ") + 1
+def is_allowed(source: str, written: str, model: str = "de-en") -> bool:
+    """Whether each digit and mark of the last word, and its end, is allowed."""
+    first = written.rfind(" ") + 1
     return all(
-        character in allowed(heard, said[:place], model) for place, character in enumerate(f"{said} ") if place > first
+        character in allowed(source, written[:place], model)
+        for place, character in enumerate(f"{written} ")
+        if place > first
     )
 
 
 @pytest.mark.parametrize(
-    ("heard", "said", "after"),
+    ("source", "written", "after"),
     [
         ("Er gewann 1.000.000 Euro.", "1,0", "0"),
-        ("Er gewann 1.000.000 Euro.", "1,000", ".,"),  # not over: a thousand was not heard
+        ("Er gewann 1.000.000 Euro.", "1,000", ".,"),  # may not end: the source has no thousand
         ("Er gewann 1.000.000 Euro.", "1000", "0.,"),
         ("Er gewann 1000000 Euro.", "1,000", ".,"),
         ("Er gewann 1.000.000 Euro.", "1", f"0{MARKS} "),  # a million
@@ -53,19 +55,19 @@ def may_be_said(heard: str, said: str, model: str = "de-en") -> bool:
         ("Es war 1990 kalt.", "in 1990", f"{MARKS} "),
         ("Das kostet 1299,50 Euro.", "It costs 1", "2.,"),
         ("Das kostet 1299,50 Euro.", "It costs 129", "9"),
-        ("Das kostet 1299,50 Euro.", "It costs 1,299.", f"15{MARKS} "),  # goes on, or begins another of those heard
+        ("Das kostet 1299,50 Euro.", "It costs 1,299.", f"15{MARKS} "),  # continues, or begins another number
         ("Am 24.12.2024 um 18:30 Uhr", "On 12", f"{MARKS} "),
         ("Am 24.12.2024 um 18:30 Uhr", "On 12.", f"123{MARKS} "),  # 24, 12, 2024, 18 or 30
-        ("Es war 1990 kalt.", "about 20", f"{DIGITS}{MARKS} "),  # begins like no number that was heard
-        ("Zwanzig Leute", "2", f"{DIGITS}{MARKS} "),  # no digit was heard
+        ("Es war 1990 kalt.", "about 20", f"{DIGITS}{MARKS} "),  # begins like no number of the source
+        ("Zwanzig Leute", "2", f"{DIGITS}{MARKS} "),  # the source has no digit
     ],
 )
-def test_what_may_follow(heard, said, after):
-    assert allowed(heard, said) == after
+def test_what_may_follow(source, written, after):
+    assert allowed(source, written) == after
 
 
 @pytest.mark.parametrize(
-    ("heard", "said"),
+    ("source", "written"),
     [
         ("Es sind 10000 Leute.", "10,000"),
         ("Es sind 10.000 Leute.", "10000"),
@@ -79,12 +81,12 @@ def test_what_may_follow(heard, said, after):
         ("Es sind 12 Tausend.", "12,000"),
     ],
 )
-def test_another_way_to_write_it_is_allowed(heard, said):
-    assert may_be_said(heard, said)
+def test_another_way_to_write_it_is_allowed(source, written):
+    assert is_allowed(source, written)
 
 
 @pytest.mark.parametrize(
-    ("heard", "said", "fine"),
+    ("source", "written", "fine"),
     [
         ("There are 330,000 people.", "33", True),  # 万
         ("There are 330,000 people.", "3", False),
@@ -95,8 +97,8 @@ def test_another_way_to_write_it_is_allowed(heard, said):
         ("He paid £189m.", "1.89", True),
     ],
 )
-def test_chinese_counts_in_ten_thousands_and_numbers_its_months(heard, said, fine):
-    assert may_be_said(heard, said, "en-zh") is fine
+def test_chinese_uses_ten_thousands_and_numbered_months(source, written, fine):
+    assert is_allowed(source, written, "en-zh") is fine
 
 
 number = st.one_of(
@@ -110,17 +112,17 @@ number = st.one_of(
 
 @given(st.lists(number, min_size=1, max_size=6), st.data())
 @settings(max_examples=60, deadline=None)
-def test_as_it_was_heard_it_may_always_be_said(heard, data):
-    assert may_be_said(" und ".join(heard), data.draw(st.sampled_from(heard)))
+def test_the_form_of_the_source_is_always_allowed(source, data):
+    assert is_allowed(" und ".join(source), data.draw(st.sampled_from(source)))
 
 
 @given(st.text("0123456789.,:-/ 万", min_size=1, max_size=30), st.text("0123456789.,:", min_size=1, max_size=12))
 @settings(max_examples=150, deadline=None)
-def test_something_may_always_be_said(heard, said):
-    assert allowed(heard, said)
+def test_something_is_always_allowed(source, written):
+    assert allowed(source, written)
 
 
-def test_where_only_forbidden_pieces_are_left_the_rule_gives_way():
+def test_the_rule_yields_if_only_forbidden_pieces_are_left():
     source, target = VOCABULARIES["de-en"]
     logits = np.full(len(target), -np.inf)
     logits[END] = 0.0
@@ -128,7 +130,7 @@ def test_where_only_forbidden_pieces_are_left_the_rule_gives_way():
     assert logits[END] == 0.0
 
 
-def test_a_table_of_numbers_is_not_remembered_whole():
+def test_only_the_last_numbers_of_a_table_count():
     table = " ".join(str(n) for n in range(1000, 2000))
     assert allowed(table, "193") == "6789"  # among the last of them
     assert allowed(table, "12") == f"{DIGITS}{MARKS} "  # among the first
@@ -144,7 +146,7 @@ def test_a_table_of_numbers_is_not_remembered_whole():
     ],
 )
 @pytest.mark.parametrize("policy", ["wait-k:3", "confidence:2-6", "full"])
-def test_shipped_models_say_numbers_as_they_heard_them(name, source, number, policy):
+def test_shipped_models_keep_numbers(name, source, number, policy):
     translator = api.load(name)
     (trace,) = translator.translate_lines([source], policy, decoding=Decoding(beam=3))
     assert number in translator.target_language.join(trace.target)
@@ -156,13 +158,13 @@ def test_shipped_models_say_numbers_as_they_heard_them(name, source, number, pol
 
 
 @pytest.mark.parametrize("unit", ["m", "Millimeter", "Milligramm", "billige Karten", "km", "k"])
-def test_units_are_no_multipliers(unit):
-    assert not may_be_said(f"Der Berg ist 5000 {unit} hoch.", "500")
-    assert may_be_said(f"Der Berg ist 5000 {unit} hoch.", "5,000")
+def test_units_are_not_multipliers(unit):
+    assert not is_allowed(f"Der Berg ist 5000 {unit} hoch.", "500")
+    assert is_allowed(f"Der Berg ist 5000 {unit} hoch.", "5,000")
 
 
-def test_a_table_of_long_numbers_does_not_take_for_ever():
-    """Each mark may begin any of them anew: from hundreds of places to hundreds of others."""
+def test_a_table_of_long_numbers_is_fast():
+    """Each mark may begin any number again: hundreds of places lead to hundreds of others."""
     table = " ".join(f"1-{row}-1-1-1-1-1-1" for row in range(60))
     began = time.process_time()
     assert allowed(table, "-".join("1" * 18)) == f"{DIGITS}{MARKS} "

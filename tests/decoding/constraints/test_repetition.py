@@ -1,4 +1,4 @@
-"""What a model that has lost the thread may not do: go round in circles. Live and batched alike."""
+"""Endless repetition is forbidden, in live and batched decoding."""
 
 from __future__ import annotations
 
@@ -30,16 +30,16 @@ def naive_times(pieces: list[int]) -> int:
 
 
 @given(pieces=few)
-def test_counting_is_what_it_says(pieces):
+def test_counting_equals_the_naive_count(pieces):
     assert times_in_a_row(pieces) == naive_times(pieces)
 
 
-@given(pieces=few, heard=few)
-def test_nothing_is_ever_said_more_often_than_allowed(pieces, heard):
-    """Write whatever is wanted as long as it is allowed: no block of whole words comes too often."""
+@given(pieces=few, source=few)
+def test_nothing_is_written_more_often_than_allowed(pieces, source):
+    """Write any pieces that are allowed: no block of whole words is repeated too often."""
     written = Hypothesis()
     for piece in pieces:
-        if written.in_word or piece not in would_repeat(written.pieces, ENDS, heard):
+        if written.in_word or piece not in would_repeat(written.pieces, ENDS, source):
             written.add(piece, 1, ENDS, "word")
     words, word = [], []
     for piece in written.pieces:
@@ -47,7 +47,7 @@ def test_nothing_is_ever_said_more_often_than_allowed(pieces, heard):
         if ENDS[piece]:
             words.append(tuple(word))
             word = []
-    assert naive_times(words) <= max(ALLOWED, naive_times(heard))
+    assert naive_times(words) <= max(ALLOWED, naive_times(source))
 
 
 def test_a_number_may_have_many_zeros():
@@ -60,20 +60,20 @@ def test_a_number_may_have_many_zeros():
 
 
 @pytest.mark.parametrize("times", [4, 7])
-def test_a_speaker_who_repeats_is_followed(times):
-    heard = [7] * times
-    assert would_repeat([5] * (times - 1), ENDS, heard) == []
-    assert would_repeat([5] * times, ENDS, heard) == [5]
+def test_repetition_in_the_source_is_followed(times):
+    source = [7] * times
+    assert would_repeat([5] * (times - 1), ENDS, source) == []
+    assert would_repeat([5] * times, ENDS, source) == [5]
 
 
-def test_capitals_and_marks_do_not_hide_that_the_speaker_repeats():
-    """As pieces "Nein, nein, nein!" has no block that comes three times."""
+def test_case_and_marks_do_not_hide_repetition_in_the_source():
+    """The pieces of "Nein, nein, nein!" have no block that occurs three times."""
     pieces = load(pretrained.folder("photos-de-en")).source_pieces
-    heard = [*pieces.encode(["Nein,", "nein,", "„nein!“"]), END]
-    assert times_in_a_row(heard) <= 2
-    assert would_repeat([5] * 2, ENDS, heard) == [5]
-    assert would_repeat([5] * 2, ENDS, heard, pieces.words) == []
-    assert would_repeat([5] * 3, ENDS, heard, pieces.words) == [5]
+    source = [*pieces.encode(["Nein,", "nein,", "„nein!“"]), END]
+    assert times_in_a_row(source) <= 2
+    assert would_repeat([5] * 2, ENDS, source) == [5]
+    assert would_repeat([5] * 2, ENDS, source, pieces.words) == []
+    assert would_repeat([5] * 3, ENDS, source, pieces.words) == [5]
     assert would_repeat([5] * 2, ENDS, pieces.encode(["!", "?", "–"]), pieces.words) == [5]  # no words at all
 
 
@@ -83,7 +83,7 @@ def test_no_three_times():
 
 @pytest.mark.parametrize("spec", ["wait-k:1", "wait-k:3", "full"])
 @pytest.mark.parametrize("beam", [1, 3])
-def test_live_and_batched_write_the_same_of_what_makes_it_loop(spec, beam):
+def test_live_and_batched_write_the_same_for_looping_input(spec, beam):
     translator = load(pretrained.folder("photos-de-en"))
     lines = [
         "Die Regierung der Regierung hat die Regierung",

@@ -132,7 +132,7 @@ def test_captions_that_are_refused_say_why(visit):
 
 def test_captions_of_a_model_that_is_not_there(visit):
     captions = visit("?view=captions&source=type&model=zh-ne")
-    expect(captions.locator("#captions-note")).to_have_text("No model is called zh-ne; there are: de-en, zh-en.")
+    expect(captions.locator("#captions-note")).to_have_text("Unknown model zh-ne. Known: de-en, zh-en.")
 
 
 def test_the_transcript_is_downloaded(visit, server, tmp_path):

@@ -87,7 +87,7 @@ def test_a_session_that_was_lost_is_replaced(visit, models):
 def test_a_silent_session_falls_asleep_and_wakes(visit, models):
     with serving(models, idle_seconds=0.5) as server:
         page = visit(url=server.url)
-        expect(page.locator("#connection-text")).to_have_text("Asleep until you speak")
+        expect(page.locator("#connection-text")).to_have_text("Idle until new text")
         assert not page.locator("#alerts").inner_text()
         enter(page, "Ein Mann\n")
         wait_for_words(page, "#heard .now", 2)
@@ -144,7 +144,7 @@ def test_anticipated_words_are_marked(visit):
     wait_for_words(page, "#own", 3)
     assert marked.count() == 1
     assert marked.text_content() == "laughed (anticipated)"
-    assert marked.get_attribute("title") == "Anticipated: said after 2 source words; “gelacht.” came as number 3."
+    assert marked.get_attribute("title") == "Anticipated: written after 2 source words; “gelacht.” is source word 3."
     expect(page.locator(".dot")).to_have_count(2)  # drawn with the next frame
     expect(page.locator(".dot.ahead")).to_have_count(1)
 

@@ -11,7 +11,7 @@ from tests.server.page.steps import connected, eventually
 
 
 def test_a_server_that_is_full_is_waited_for(visit, models):
-    reason = "The server is full. Trying again…"
+    reason = "The server is full. Retrying…"
     with serving(models, sessions=1) as server:
         first = connected(visit(url=server.url))
         captions = visit("?view=captions&source=type", url=server.url)
@@ -49,7 +49,7 @@ def test_a_refused_start_is_explained(visit, models):
     with serving(models, tracks=2) as server:
         page = visit(url=server.url)
         expect(page.get_by_role("alert")).to_contain_text("a session has 1 to 2 policies, not 6")
-        expect(page.locator("#connection-text")).to_have_text("Not connected. Try again")
+        expect(page.locator("#connection-text")).to_have_text("Not connected. Retry")
         page.context.close()
 
 
@@ -69,8 +69,8 @@ def test_the_token_is_used_and_leaves_the_address(visit, models):
 @pytest.mark.parametrize(
     ("answered", "explanation", "state"),
     [
-        (1, "the token is missing or wrong", "Not connected. Try again"),  # as after a restart with another token
-        (99, "The server answers, but the live connection is refused", "Connection lost. Trying again…"),
+        (1, "the token is missing or wrong", "Not connected. Retry"),  # as after a restart with another token
+        (99, "The server answers, but the live connection is refused", "Connection lost. Retrying…"),
     ],
 )
 def test_a_connection_that_does_not_open_is_explained(visit, models, answered, explanation, state):

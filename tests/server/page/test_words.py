@@ -146,10 +146,10 @@ def test_the_staircase_is_drawn_and_told(visit):
     wait_for_words(page, "#own", 2)
     told = page.locator("#stairs-text")
     first, second = words(page, "#own")
-    expect(told).to_have_text(f"wait 1, 2 words heard: after 1 “{first}”, after 2 “{second}”.")
+    expect(told).to_have_text(f"wait 1, 2 source words: after 1 “{first}”, after 2 “{second}”.")
     steps = page.locator(".track-path.chosen .stairs").get_attribute("d")
     assert len(re.findall("V", steps)) == 2
-    page.get_by_role("button", name="wait 3: show its staircase").click()
-    expect(told).to_have_text("wait 3, 2 words heard: nothing said yet.")
+    page.get_by_role("button", name="wait 3: show the staircase").click()
+    expect(told).to_have_text("wait 3, 2 source words: nothing written yet.")
     assert page.locator(".target-label").count() == 0
     assert page.locator(".source-label").all_text_contents() == ["Ein", "Mann"]
