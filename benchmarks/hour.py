@@ -1,8 +1,8 @@
-"""An hour of speech through one live session: is the last minute as quick and as small as the first?
+"""Speed and memory over an hour of speech in one live session.
 
-About 9,000 words of real text, their line ends taken away, go word by word through one session that finds the sentences
-itself. Time for a word is what passes between hearing it and having said all that is then due; an hour of 9,000 words
-leaves 400 ms for each.
+About 9,000 words of real text, without line ends, go word by word through one session that finds the sentences itself.
+The time of a word is from reading it until everything that it allows is written. An hour of 9,000 words leaves 400 ms
+for each.
 
     python -m benchmarks.hour RUN ../shared/data/deen-eval/newstest2015.de
     python -m benchmarks.hour RUN TEXT --policy wait-k:5 --words 20000 --clock cpu
@@ -32,26 +32,26 @@ CLOCKS = {"wall": time.perf_counter, "cpu": time.process_time}
 
 @dataclass
 class Stream:
-    """What went in, what came out, how long each source word took."""
+    """The input, the output and the time of each source word."""
 
-    heard: list[str] = field(default_factory=list)  # source words, as the finished sentences hold them
-    written: int = 0  # target words that were said
-    traced: int = 0  # target words, as the finished sentences hold them
-    sentences: list[int] = field(default_factory=list)  # their lengths in source words
+    source: list[str] = field(default_factory=list)  # source words in the traces
+    written: int = 0  # target words returned by the session
+    traced: int = 0  # target words in the traces
+    sentences: list[int] = field(default_factory=list)  # lengths in source words
     milliseconds: list[float] = field(default_factory=list)  # one entry for each source word
-    last: float = 0.0  # milliseconds for what was due when the source had ended
+    last: float = 0.0  # milliseconds after the end of the source
 
     def keep(self, trace: Trace) -> None:
-        self.heard += trace.source
+        self.source += trace.source
         self.traced += len(trace.target)
         self.sentences.append(trace.source_length)
 
 
 def words_of(path: Path, count: int) -> list[str]:
-    """The first words of a text, again from its beginning if it is too short."""
+    """The first words of a text, which is repeated if it is too short."""
     words = path.read_text(encoding="utf-8").split()
     if not words:
-        sys.exit(f"{path} holds no words")
+        sys.exit(f"{path} contains no words")
     return (words * (count // len(words) + 1))[:count]
 
 
@@ -59,16 +59,16 @@ def listen(
     stream: Stream,
     translator: Translator,
     words: Sequence[str],
-    reading: str | None = None,
+    policy: str | None = None,
     clock: Callable[[], float] = time.perf_counter,
 ) -> Iterator[int]:
-    """One session from the first word to the end, written down in `stream`; stops after each word and says how many."""
-    session = translator.stream(reading, segment=True, on_trace=stream.keep)
+    """Run one session and record it in `stream`. Yields the number of words read so far after each word."""
+    session = translator.stream(policy, segment=True, on_trace=stream.keep)
     for word in words:
         began = clock()
-        said = session.feed(word + " ")
+        output = session.feed(word + " ")
         stream.milliseconds.append(1000 * (clock() - began))
-        stream.written += len(said)
+        stream.written += len(output)
         yield len(stream.milliseconds)
     began = clock()
     stream.written += len(session.close())
@@ -76,7 +76,7 @@ def listen(
 
 
 def memory() -> float:
-    """Megabytes that the process holds."""
+    """Resident memory of the process in megabytes."""
     for line in Path("/proc/self/status").read_text().splitlines():
         if line.startswith("VmRSS:"):
             return int(line.split()[1]) / 1024
@@ -94,36 +94,36 @@ def main() -> None:
     )
     parser.add_argument("model", help="a run folder")
     parser.add_argument("text", type=Path, help="source text")
-    parser.add_argument("--policy", help="reading policy (default: the model's own)")
+    parser.add_argument("--policy", help="policy (default: that of the model)")
     parser.add_argument("--words", type=int, default=WORDS_AN_HOUR, help="source words (default 9,000: an hour)")
-    parser.add_argument("--clock", choices=CLOCKS, default="wall", help="time on the wall, or computing time")
+    parser.add_argument("--clock", choices=CLOCKS, default="wall", help="wall-clock or CPU time (default wall)")
     args = parser.parse_args()
 
     translator = api.load(args.model)
     words = words_of(args.text, args.words)
     expected = [part for word in words for part in translator.source_language.split(word)]
-    translator.translate(" ".join(words[:30]), args.policy)  # what happens only once is not the stream's
+    translator.translate(" ".join(words[:30]), args.policy)  # warm-up
     tenth = max(1, len(words) // 10)
-    held = [memory()]
+    resident = [memory()]
     stream = Stream()
     for count in listen(stream, translator, words, args.policy, CLOCKS[args.clock]):
         if count % tenth == 0:
-            held.append(memory())
+            resident.append(memory())
     spent = stream.milliseconds
 
     print(f"{args.model}, {args.policy or translator.policy}, {args.text.name}, {args.clock} clock")
     print(f"in {len(spent):,} words, {len(stream.sentences):,} sentences, longest {max(stream.sentences)} words")
-    print(f"out {stream.written:,} words, {stream.written / len(spent):.2f} for each one in")
-    lost = "nothing" if stream.heard == expected and stream.traced == stream.written else "SOMETHING"
-    print(f"{lost} lost: {len(expected):,} words expected, {len(stream.heard):,} in the sentences, in order")
-    print(f"\n{'ms a word':<12}{'mean':>9}{'median':>9}{'99 %':>9}{'longest':>9}")
+    print(f"out {stream.written:,} words, {stream.written / len(spent):.2f} for each word in")
+    lost = "nothing" if stream.source == expected and stream.traced == stream.written else "SOMETHING"
+    print(f"{lost} lost: {len(expected):,} words expected, {len(stream.source):,} in the sentences")
+    print(f"\n{'ms per word':<12}{'mean':>9}{'median':>9}{'99 %':>9}{'longest':>9}")
     print(summary("first tenth", spent[:tenth]))
     print(summary("last tenth", spent[-tenth:]))
     print(summary("all", spent))
     print(f"\nmedian, last tenth to first: {np.median(spent[-tenth:]) / np.median(spent[:tenth]):.2f}")
     share = sum(spent) / 1000 / (len(words) / WORDS_AN_HOUR * 3600)
-    print(f"busy for {share:.1%} of the time that a speaker takes, at {WORDS_AN_HOUR:,} words an hour")
-    print("memory in MB, start and after each tenth: " + " ".join(f"{megabytes:.0f}" for megabytes in held))
+    print(f"busy for {share:.1%} of the speaking time at {WORDS_AN_HOUR:,} words an hour")
+    print("memory in MB, start and after each tenth: " + " ".join(f"{megabytes:.0f}" for megabytes in resident))
     if lost != "nothing":
         sys.exit(1)
 

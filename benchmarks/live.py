@@ -1,12 +1,12 @@
-"""Milliseconds of computing for each written piece and word, live, under wait-3, beside CTranslate2.
+"""Time for each written piece and word in live use with wait-3, compared with CTranslate2.
 
-One process on one core, one thread, batch 1, width 256, 3+3 layers, inner width 512, 4 heads, 8,000 pieces,
-random weights. Every system is driven by the same schedule: before piece t is written, k+t-1 of n source
-pieces have come, one by one; n pieces are written, and what is fed back is given, so that all write the same
-number. The systems take turns, so what else the machine does falls on all alike; judge by the ratios.
+One process on one core, one thread, batch 1, width 256, 3+3 layers, inner width 512, 4 heads, 8,000 pieces, random
+weights. All systems follow the same schedule: before piece t is written, k+t-1 of n source pieces have been read, one
+by one. Each writes n pieces; the pieces that are fed back are given, so all write the same number. The systems take
+turns, so other load on the machine affects all equally. Use the ratios.
 
-    python -m benchmarks.live                     # CTranslate2 is left out where it is not installed
-    python -m benchmarks.live --clock wall        # time on the wall instead of time computed
+    python -m benchmarks.live                     # omits CTranslate2 if it is not installed
+    python -m benchmarks.live --clock wall        # wall-clock time instead of CPU time
 """
 
 from __future__ import annotations
@@ -28,39 +28,30 @@ K = 3
 LENGTHS = (10, 40, 160)
 PIECES, BEGIN, END = 8000, 2, 3
 WIDTH, INNER, HEADS, LAYERS = 256, 512, 4, 3
-PIECES_OF_WORDS = (
-    1,
-    1,
-    2,
-    1,
-    1,
-    1,
-    2,
-    1,
-)  # 1.25 pieces a word, about what 8,000 pieces give German and English
-FAST, FLOAT, CACHED = "stacl fast int8", "stacl fast float32", "stacl torch"
+PIECES_OF_WORDS = (1, 1, 2, 1, 1, 1, 2, 1)  # 1.25 pieces a word, as 8,000 pieces give for German and English
+FAST, FLOAT, CACHED = "stacl ONNX int8", "stacl ONNX float32", "stacl torch"
 UNCACHED, PEER, PEER_FLOAT = "stacl torch, no caches", "CTranslate2 int8", "CTranslate2 float32"
 
-# Writes the sentence piece by piece and says after each that it is written.
+# Writes the sentence piece by piece and yields after each.
 Driver = Callable[[np.ndarray, np.ndarray], Iterator[None]]
 # By length and system: milliseconds of the pieces and of the words.
 Results = dict[int, dict[str, tuple[list[float], list[float]]]]
 
 
 def due(step: int, size: int) -> int:
-    """Source pieces that have come when piece `step`, from 0, is written: g of wait-k."""
+    """Source pieces read before piece `step` (from 0) is written: g of wait-k."""
     return min(K + step, size)
 
 
 def engine_driver(engine) -> Driver:
-    """Any engine of this package, as the live session drives it."""
+    """An engine of this package, called as a live session calls it."""
 
     def drive(source: np.ndarray, fed: np.ndarray) -> Iterator[None]:
-        state, heard = engine.start(), 0
+        state, read = engine.start(), 0
         for step in range(len(fed)):
-            while heard < due(step, len(source)):
-                state = engine.read(state, source[None, heard : heard + 1])
-                heard += 1
+            while read < due(step, len(source)):
+                state = engine.read(state, source[None, read : read + 1])
+                read += 1
             state, _ = engine.write(state, fed[step : step + 1])
             yield
 
@@ -68,18 +59,18 @@ def engine_driver(engine) -> Driver:
 
 
 def uncached_driver(model) -> Driver:
-    """The same model, all computed again for every piece: one pass over both prefixes, the last position."""
+    """The same model without caches: one pass over both prefixes for every piece."""
     import torch
 
     from stacl.models.batch import Batch
 
     def drive(source: np.ndarray, fed: np.ndarray) -> Iterator[None]:
         for step in range(len(fed)):
-            heard = due(step, len(source))
-            heard_pieces = torch.from_numpy(source[None, :heard])
+            read = due(step, len(source))
+            read_pieces = torch.from_numpy(source[None, :read])
             target = torch.from_numpy(fed[None, : step + 1])
-            units = torch.arange(1, heard + 1)[None]
-            batch = Batch(heard_pieces, units, torch.tensor([heard]), target, target, target)
+            units = torch.arange(1, read + 1)[None]
+            batch = Batch(read_pieces, units, torch.tensor([read]), target, target, target)
             g = torch.tensor([[due(earlier, len(source)) for earlier in range(step + 1)]])
             with torch.inference_mode():
                 model.project(model.hidden(batch, g)[:, -1])
@@ -91,14 +82,14 @@ def uncached_driver(model) -> Driver:
 def peer_driver(translator) -> Driver:
     """Test-time wait-k over CTranslate2 in its fastest form.
 
-    With `return_alternatives` the forced prefix goes through the decoder at once; without, piece by piece.
+    With `return_alternatives` CTranslate2 decodes the forced prefix in one pass, otherwise piece by piece.
     """
 
     def drive(source: np.ndarray, fed: np.ndarray) -> Iterator[None]:
         words = [f"p{piece}" for piece in source[:-1]] + ["</s>"]
         prefix = [f"p{piece}" for piece in fed[1:]]
         for step in range(len(fed)):
-            heard = [words[: due(step, len(words))]]
+            read = [words[: due(step, len(words))]]
             options = {"max_decoding_length": step + 1, "beam_size": 1}
             if step:
                 options |= {
@@ -106,15 +97,15 @@ def peer_driver(translator) -> Driver:
                     "return_alternatives": True,
                     "num_hypotheses": 1,
                 }
-            found = translator.translate_batch(heard, **options)[0].hypotheses[0]
-            assert step <= len(found) <= step + 1, f"{len(found)} pieces where {step + 1} were asked for"
+            found = translator.translate_batch(read, **options)[0].hypotheses[0]
+            assert step <= len(found) <= step + 1, f"expected {step + 1} pieces, not {len(found)}"
             yield
 
     return drive
 
 
 def build_peer(folder: Path, quantization: str | None) -> Driver:
-    """Random weights of the same size in CTranslate2's own form."""
+    """A CTranslate2 model of the same size with random weights."""
     import ctranslate2
     from ctranslate2.specs import TransformerSpec, common_spec
 
@@ -192,12 +183,12 @@ def systems(folder: Path) -> dict[str, Driver]:
         found[PEER] = build_peer(folder / "peer-int8", "int8")
         found[PEER_FLOAT] = build_peer(folder / "peer-float32", None)
     except ImportError:
-        print("CTranslate2 is not installed, so it is left out: pip install -r benchmarks/requirements.txt")
+        print("CTranslate2 is not installed, so it is omitted: pip install -r benchmarks/requirements.txt")
     return found
 
 
 def timed(drive: Driver, source: np.ndarray, fed: np.ndarray, clock: Callable[[], float]) -> list[float]:
-    """Milliseconds for each piece, reading what came before it included."""
+    """Milliseconds for each piece, including the reading before it."""
     marks = [clock()]
     marks += [clock() for _ in drive(source, fed)]
     return [1000 * (after - before) for before, after in itertools.pairwise(marks)]
@@ -221,8 +212,8 @@ def measure(drivers: dict[str, Driver], rounds: int, clock: Callable[[], float])
             source = np.append(rng.integers(4, PIECES, length - 1), END)
             fed = np.append(BEGIN, rng.integers(4, PIECES, length - 1))
             for name, drive in drivers.items():
-                timed(drive, source[-LENGTHS[0] :], fed[: LENGTHS[0]], clock)  # its weights into the caches again
-                for _ in range(max(1, LENGTHS[1] // length)):  # short sentences more often
+                timed(drive, source[-LENGTHS[0] :], fed[: LENGTHS[0]], clock)  # warm up the CPU caches
+                for _ in range(max(1, LENGTHS[1] // length)):  # more repetitions of short sentences
                     pieces = timed(drive, source, fed, clock)
                     found[length][name][0].extend(pieces)
                     found[length][name][1].extend(by_word(pieces))
@@ -255,12 +246,17 @@ def report(results: Results) -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--clock", choices=("computing", "wall"), default="computing", help="what is measured")
-    parser.add_argument("--rounds", type=int, default=12, help="turns of each system at each length (default 12)")
+    parser.add_argument(
+        "--clock",
+        choices=("computing", "wall"),
+        default="computing",
+        help="CPU or wall-clock time",
+    )
+    parser.add_argument("--rounds", type=int, default=12, help="rounds of each system at each length (default 12)")
     options = parser.parse_args()
     if hasattr(os, "sched_setaffinity"):
         os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})
-    # Time in which other programs had the core is no time of ours; all threads of this process are counted.
+    # CPU time excludes other programs and includes all threads of this process.
     clock = time.process_time if options.clock == "computing" else time.perf_counter
     with tempfile.TemporaryDirectory() as folder:
         drivers = systems(Path(folder))

@@ -1,11 +1,10 @@
-"""How fast `stacl score` is: sentences a second and memory, for each format, on one core.
+"""Time and memory of `stacl score` for each format, on one core.
 
     python benchmarks/scoring.py [--sentences 1000000] [--formats rw trace simuleval]
 
-The log is made of random paths of newspaper length (27 source and 27 target words on average, as the
-authors' own 3,000), written to a temporary file, and scored in a process of its own, as a user would.
-Memory is measured at a tenth of the sentences too: flat means that the two are the same. On a busy machine
-read the time on the processor.
+The log contains random paths of newspaper length: 27 source and 27 target words on average, as in the authors' 3,000
+sentences. It is written to a temporary file and scored in a separate process. Memory is also measured at a tenth of the
+sentences: if both are equal, memory does not grow. On a busy machine use the CPU time.
 """
 
 from __future__ import annotations
@@ -24,7 +23,7 @@ from stacl.traces.trace import Trace
 
 
 def traces(count: int) -> Iterator[Trace]:
-    """`count` sentences: five thousand different paths, again and again, with words."""
+    """`count` sentences with words: five thousand different paths, repeated."""
     chance = random.Random(0)
     stock = []
     for _ in range(min(count, 5000)):
@@ -37,7 +36,7 @@ def traces(count: int) -> Iterator[Trace]:
 
 
 def score(path: Path, count: int) -> tuple[float, float, float]:
-    """Wall seconds, processor seconds and megabytes of one `stacl score`."""
+    """Wall-clock seconds, CPU seconds and megabytes of one `stacl score`."""
     program = (
         "import resource, sys, time; from stacl.__main__ import main; code = main(sys.argv[1:]); "
         "used = resource.getrusage(resource.RUSAGE_SELF); "
@@ -48,7 +47,7 @@ def score(path: Path, count: int) -> tuple[float, float, float]:
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     seconds = time.perf_counter() - begin
     if f"{count} sentences" not in done.stdout:
-        raise SystemExit(f"scored something else: {done.stdout.splitlines()[0]}")
+        raise SystemExit(f"expected {count} sentences, not: {done.stdout.splitlines()[0]}")
     processor, kilobytes = done.stderr.split()[-2:]
     return seconds, float(processor), int(kilobytes) / 1024
 
@@ -58,7 +57,7 @@ def main() -> None:
     parser.add_argument("--sentences", type=int, default=1_000_000)
     parser.add_argument("--formats", nargs="+", choices=logs.FORMATS, default=["rw", "trace"])
     args = parser.parse_args()
-    print(f"{'format':10} {'sentences':>10} {'seconds':>8} {'on the CPU':>10} {'peak MB':>8}")
+    print(f"{'format':10} {'sentences':>10} {'seconds':>8} {'CPU s':>10} {'peak MB':>8}")
     with tempfile.TemporaryDirectory() as folder:
         for format in args.formats:
             for count in (args.sentences // 10, args.sentences):

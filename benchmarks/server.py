@@ -1,8 +1,8 @@
-"""Many sessions at once on one server: how late words come, and whether anything is dropped or mixed up.
+"""Delay of words with many sessions on one server, and whether all sessions are complete and correct.
 
-A real `stacl serve` in a process of its own, and all clients in this one, over the loopback. Each client streams a
-text of its own, word by word at a speaker's pace. Afterwards every session's words are compared with those of the
-same text translated alone, so figures of a server that mixes anything up are never printed.
+A real `stacl serve` runs in its own process, all clients in this one, over the loopback. Each client streams its own
+text word by word at a fixed pace. Afterwards the words of every session are compared with those of the same text
+translated alone. If any session differs, no figures are printed.
 
     python -m benchmarks.server                                # 200 sessions, two words a second, for a minute
     python -m benchmarks.server runs/my-model --text speech.de --sessions 50
@@ -49,13 +49,13 @@ Das Mädchen hat seinem Bruder gestern ein Fahrrad geschenkt.""".splitlines()
 
 @dataclass
 class Client:
-    """What one listener sent and heard."""
+    """What one client sent and received."""
 
     text: str
-    sent: list[float] = field(default_factory=list)  # when each source word went out
+    sent: list[float] = field(default_factory=list)  # when each source word was sent
     words: list[tuple[str, int, int]] = field(default_factory=list)  # text, delay, sentence
-    waited: list[float] = field(default_factory=list)  # as the server says, of each word
-    delays: list[float] = field(default_factory=list)  # as the client sees it: from the word that was needed
+    waited: list[float] = field(default_factory=list)  # seconds for each word, as the server reports them
+    delays: list[float] = field(default_factory=list)  # seconds since the allowing source word, by the client's clock
     complete: bool = False
 
     async def run(self, url: str, policy: str, pace: float, start: float) -> None:
@@ -66,7 +66,7 @@ class Client:
             listening = asyncio.create_task(self._listen(socket_))
             begin = time.perf_counter()
             for number, word in enumerate(self.text.split(), start=1):
-                # By the clock, not by pauses: a late client must not become a slower speaker.
+                # Absolute times: a delay must not slow down the rest of the text.
                 await asyncio.sleep(max(0.0, begin + number * pace - time.perf_counter()))
                 self.sent.append(time.perf_counter())
                 await socket_.send(json.dumps({"type": "text", "seq": number, "text": f"{word} "}))
@@ -74,7 +74,7 @@ class Client:
             await listening
 
     async def _listen(self, socket_) -> None:
-        before, length = 0, 0  # source words of earlier sentences, and of the present one
+        before, length = 0, 0  # source words of earlier sentences and of the current one
         async for text in socket_:
             now = time.perf_counter()
             message = json.loads(text)
@@ -85,7 +85,7 @@ class Client:
                 self.words.append((message["text"], message["delay"], message["segment"]))
                 self.waited.append(message["waited"])
                 needed = before + message["delay"] - 1
-                # A doubtful end of a sentence is decided by the word after it: the one that the server waited for.
+                # The next word may decide whether a sentence has ended. Then the server waited for that word.
                 allowed = min(self.sent[needed : needed + 2], key=lambda sent: abs(now - message["waited"] - sent))
                 self.delays.append(now - allowed)
             elif message["type"] == "error":
@@ -94,7 +94,7 @@ class Client:
 
 
 class Process:
-    """The server, watched from outside."""
+    """The server process and its resources."""
 
     def __init__(self, model: str, port: int, options: list[str]) -> None:
         command = [sys.executable, "-m", "stacl", "serve", model, "--port", str(port), *options]
@@ -126,13 +126,13 @@ class Process:
 
 
 def machine_seconds() -> float:
-    """CPU seconds that everything on this machine has used."""
+    """CPU seconds used by all programs on this machine."""
     ticks = list(map(int, Path("/proc/stat").read_text().split("\n")[0].split()[1:9]))
-    return (sum(ticks) - sum(ticks[3:5])) / os.sysconf("SC_CLK_TCK")  # but idle, and waiting for a disk
+    return (sum(ticks) - sum(ticks[3:5])) / os.sysconf("SC_CLK_TCK")  # without idle and I/O wait
 
 
 def texts(lines: list[str], sessions: int, words: int) -> Iterator[str]:
-    """A text of its own for each session, from the middle of a sentence on: speakers do not begin all at once."""
+    """A different text for each session, from the middle of a sentence, so that sentences do not end together."""
     rng = random.Random(1)
     for _ in range(sessions):
         chosen = rng.choice(lines).split()
@@ -143,27 +143,27 @@ def texts(lines: list[str], sessions: int, words: int) -> Iterator[str]:
 
 
 async def stream(clients: list[Client], url: str, policy: str, pace: float, server: Process) -> list[float]:
-    """Run all clients; the server's memory, looked at each second."""
+    """Run all clients. Return the memory of the server, sampled every second."""
     rng = random.Random(2)
     tasks = [asyncio.create_task(client.run(url, policy, pace, rng.uniform(0, 2))) for client in clients]
-    everybody = asyncio.gather(*tasks)
+    all_clients = asyncio.gather(*tasks)
     memory = [server.megabytes()]
-    while not everybody.done():
-        await asyncio.wait((everybody,), timeout=1)
+    while not all_clients.done():
+        await asyncio.wait((all_clients,), timeout=1)
         memory.append(server.megabytes())
-    await everybody
+    await all_clients
     return memory
 
 
-def mixed_up(clients: list[Client], model: str, policy: str) -> int:
-    """Sessions whose words are not those of their text translated alone."""
+def wrong_sessions(clients: list[Client], model: str, policy: str) -> int:
+    """The number of sessions whose words differ from those of the text translated alone."""
     import stacl
 
     translator, wrong = stacl.load(model), 0
     for client in clients:
         session = translator.stream(policy, segment=True)
-        said = session.feed(f"{client.text} ") + session.close()
-        wrong += client.words != [(word.text, word.delay, word.sentence) for word in said]
+        output = session.feed(f"{client.text} ") + session.close()
+        wrong += client.words != [(word.text, word.delay, word.sentence) for word in output]
     return wrong
 
 
@@ -175,7 +175,7 @@ def milliseconds(times: list[float]) -> str:
 
 def report(clients: list[Client], memory: list[float], used: dict[str, float], seconds: float) -> None:
     source, target = (sum(map(len, lists)) for lists in ([c.sent for c in clients], [c.words for c in clients]))
-    print("| sessions | dropped | mixed up | words/s in | words/s out | MB before | most | after |")
+    print("| sessions | dropped | wrong words | words/s in | words/s out | MB before | maximum | after |")
     print("|--:|--:|--:|--:|--:|--:|--:|--:|")
     print(
         f"| {len(clients)} | 0 | 0 | {source / seconds:.0f} | {target / seconds:.0f} | "
@@ -183,9 +183,9 @@ def report(clients: list[Client], memory: list[float], used: dict[str, float], s
     )
     shares = ", ".join(f"{who} {100 * cpu / seconds:.0f} %" for who, cpu in used.items())
     print(f"\nshare of one core: {shares}")
-    print("\n| delay of a word, ms | median | 99th percentile | most |\n|---|--:|--:|--:|")
+    print("\n| delay of a word, ms | median | 99th percentile | maximum |\n|---|--:|--:|--:|")
     print(f"| in the server (`waited`) | {milliseconds([t for c in clients for t in c.waited])} |")
-    print(f"| sent to heard, by the client's clock | {milliseconds([t for c in clients for t in c.delays])} |")
+    print(f"| sent to received, measured by the client | {milliseconds([t for c in clients for t in c.delays])} |")
 
 
 def free_port() -> int:
@@ -201,17 +201,17 @@ def main() -> None:
         "model",
         nargs="?" if shipped else None,
         default=shipped[-1] if shipped else None,
-        help="a shipped model or a folder that translates from German (default: %(default)s)",
+        help="a shipped model or a run folder that translates from German (default: %(default)s)",
     )
-    parser.add_argument("--text", type=Path, help="source sentences, a line each (default: a few German ones)")
+    parser.add_argument("--text", type=Path, help="source sentences, one per line (default: twelve German sentences)")
     parser.add_argument("--sessions", type=int, default=200)
-    parser.add_argument("--seconds", type=float, default=60.0, help="how long each session speaks (default 60)")
-    parser.add_argument("--pace", type=float, default=0.5, help="seconds from word to word (default 0.5)")
+    parser.add_argument("--seconds", type=float, default=60.0, help="length of each session (default 60)")
+    parser.add_argument("--pace", type=float, default=0.5, help="seconds between two words (default 0.5)")
     parser.add_argument("--policy", default="wait-k:3")
     options = parser.parse_args()
     lines = GERMAN if options.text is None else options.text.read_text(encoding="utf-8").splitlines()
-    spoken = max(1, int(options.seconds / options.pace))
-    clients = [Client(text) for text in texts([line for line in lines if line.strip()], options.sessions, spoken)]
+    words = max(1, int(options.seconds / options.pace))
+    clients = [Client(text) for text in texts([line for line in lines if line.strip()], options.sessions, words)]
     port = free_port()
     server = Process(options.model, port, ["--limit", f"sessions={options.sessions + 10}"])
     server.wait_until_ready()
@@ -220,15 +220,16 @@ def main() -> None:
     memory = asyncio.run(stream(clients, f"ws://127.0.0.1:{port}/live", options.policy, options.pace, server))
     seconds = time.perf_counter() - began
     after = (server.cpu_seconds(), time.process_time(), machine_seconds())
-    ours, clients_own, all_of_it = (late - early for early, late in zip(before, after, strict=True))
-    used = {"server": ours, "clients": clients_own, "all other programs": max(0.0, all_of_it - ours - clients_own)}
+    server_cpu, clients_cpu, total_cpu = (late - early for early, late in zip(before, after, strict=True))
+    others_cpu = max(0.0, total_cpu - server_cpu - clients_cpu)
+    used = {"server": server_cpu, "clients": clients_cpu, "all other programs": others_cpu}
     code = server.stop()
     dropped = sum(not client.complete for client in clients)
-    wrong = mixed_up(clients, options.model, options.policy)
+    wrong = wrong_sessions(clients, options.model, options.policy)
     if dropped or wrong or code:
-        sys.exit(f"{dropped} sessions were dropped, {wrong} said something else than alone, exit code {code}")
+        sys.exit(f"{dropped} sessions were dropped, {wrong} have wrong words, exit code {code}")
     print(
-        f"{options.model}, {options.policy}, a word each {options.pace:g} s, {os.cpu_count()} cores, {seconds:.0f} s\n"
+        f"{options.model}, {options.policy}, a word every {options.pace:g} s, {os.cpu_count()} cores, {seconds:.0f} s\n"
     )
     report(clients, memory, used, seconds)
 

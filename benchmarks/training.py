@@ -1,13 +1,13 @@
-"""How fast a training step is, beside a plain torch.nn.Transformer loop and, if given, OpenNMT-py.
+"""Speed of a training step, compared with a plain torch.nn.Transformer loop and, optionally, OpenNMT-py.
 
     python -m benchmarks.training --root FOLDER                   # FOLDER contains deen-small (Multi30k)
     python -m benchmarks.training --root FOLDER --opennmt /path/to/other/python
-    python -m benchmarks.training --pairs 10000000                # how long an epoch's batches take to make
+    python -m benchmarks.training --pairs 10000000                # time to make the batches of an epoch
 
-Width 256, 3+3 layers, inner width 512, 4 heads, 8,000 pieces, dropout 0.1, batches of 4,096 positions. Every
-system is a process of its own; they take turns, step by step, so what else the machine does falls on all alike.
-The ratios are what counts: medians of the ratios of steps made one after the other. OpenNMT-py runs its own
-command in an environment of its own (what its start costs is taken off), ours just before and after it.
+Width 256, 3+3 layers, inner width 512, 4 heads, 8,000 pieces, dropout 0.1, batches of 4,096 positions. Every system is
+a separate process. They take turns step by step, so other load on the machine affects all equally. The ratios are
+medians over consecutive steps. OpenNMT-py runs its own command in its own environment, without its start-up time;
+stacl is measured just before and after it.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ WARM_UP = 3  # steps that are not counted
 
 
 class Worker:
-    """One system in a process of its own, which makes a step when it is told to."""
+    """One system in its own process, which makes a step on request."""
 
     def __init__(self, name: str, folder: Path, threads: int, clock: str) -> None:
         command = [sys.executable, "-m", "benchmarks.training_workers", name, str(folder), str(threads), clock]
@@ -61,11 +61,11 @@ class Worker:
         self.process.wait()
 
     def rate(self) -> float:
-        """Real positions a second: the median of the steps."""
+        """Positions per second without padding: the median of the steps."""
         return statistics.median(step["positions"] / step["seconds"] for step in self.steps[WARM_UP:])
 
     def times(self, other: Worker) -> float:
-        """How many times as long a position takes here as there: the median over rounds."""
+        """The time for a position relative to `other`: the median over rounds."""
         rounds = list(zip(self.steps, other.steps, strict=True))[WARM_UP:]
         return statistics.median(
             (one["seconds"] / one["positions"]) / (two["seconds"] / two["positions"]) for one, two in rounds
@@ -90,7 +90,7 @@ def measure(names: list[str], folder: Path, args: argparse.Namespace, steps: int
 
 
 def prepared(root: str, folder: Path) -> Path:
-    """A run folder with vocabulary and encoded corpus, made once."""
+    """A run folder with the vocabulary and the encoded corpus."""
     settings = config.load(CONFIG, [f"{name}={value}" for name, value in SIZES.items()] + [f"data.root={root}"])
     folder.mkdir(parents=True, exist_ok=True)
     config.save(settings, folder / "config.toml")
@@ -140,12 +140,12 @@ share_decoder_embeddings: true
 
 
 def opennmt(python: str, folder: Path, args: argparse.Namespace) -> float:
-    """Source and target pieces a second of OpenNMT-py's own command, its start not counted."""
+    """Source and target pieces per second of OpenNMT-py's own command, without its start-up time."""
     data, (pieces, _) = Encoded(folder / "data" / "train"), RunFolder(folder).vocabularies()
     with tempfile.TemporaryDirectory() as work:
         home = Path(work)
         with (home / "source").open("w") as source, (home / "target").open("w") as target:
-            for number in range(len(data)):  # pieces as numbers: it needs words, and these it cannot split
+            for number in range(len(data)):  # pieces as numbers, which OpenNMT-py cannot split further
                 for file, side in zip((source, target), data[number], strict=True):
                     file.write(" ".join(map(str, side.tolist())) + "\n")
         (home / "vocabulary").write_text("".join(f"{piece}\t1\n" for piece in range(4, len(pieces))))
@@ -154,7 +154,7 @@ def opennmt(python: str, folder: Path, args: argparse.Namespace) -> float:
 
 
 def opennmt_run(python: str, home: Path, steps: int, args: argparse.Namespace) -> tuple[float, float]:
-    """Pieces of all steps, and seconds of the whole command."""
+    """Pieces of all steps and seconds of the whole command."""
     (home / "config.yaml").write_text(OPENNMT.format(work=home, steps=steps))
     environment = os.environ | {"OMP_NUM_THREADS": str(args.threads)}
     began, computed = time.perf_counter(), resource.getrusage(resource.RUSAGE_CHILDREN)
@@ -170,10 +170,10 @@ def opennmt_run(python: str, home: Path, steps: int, args: argparse.Namespace) -
         "computing": spent.ru_utime + spent.ru_stime - computed.ru_utime - computed.ru_stime,
     }
     log = done.stdout + done.stderr
-    # bsz: source and target pieces and sentences, the means of the ten batches before each report
+    # bsz: mean source pieces, target pieces and sentences of the ten batches before each report
     sizes = [int(one) + int(other) for one, other in re.findall(r"bsz:\s*(\d+)/\s*(\d+)/", log)]
     if done.returncode or not sizes:
-        raise SystemExit(f"OpenNMT-py did not train:\n{log[-2000:]}")
+        raise SystemExit(f"OpenNMT-py failed:\n{log[-2000:]}")
     return 10.0 * sum(sizes), seconds[args.clock]
 
 
@@ -196,7 +196,7 @@ def report(found: dict[str, Worker], long: dict[str, Worker], signature: str) ->
     row("stacl, causal, wait-3, 20-word sentences", f"{causal.rate():,.0f}")
     ratio = f"{prefix.times(causal):.2f} x the causal step"
     row("stacl, prefix, wait-3, 20-word sentences", f"{prefix.rate():,.0f}", ratio, "at most 6")
-    row("the machine's own matrix products", f"{found['matrix product'].rate() / 1e9:,.0f} GFLOP/s")
+    row("matrix products of this machine", f"{found['matrix product'].rate() / 1e9:,.0f} GFLOP/s")
     row("peak memory of a causal wait-3 step", f"{wait.megabytes():,.0f} MB")
 
 
@@ -210,24 +210,24 @@ def report_batching(pairs: int) -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--root", metavar="FOLDER", help="where deen-small lies")
+    parser.add_argument("--root", metavar="FOLDER", help="the folder that contains deen-small")
     parser.add_argument("--threads", type=int, default=2, metavar="N", help="CPU threads of every system (2)")
     parser.add_argument("--steps", type=int, default=20, metavar="N", help="measured steps of every system (20)")
     parser.add_argument(
         "--clock",
         choices=("wall", "computing"),
         default="wall",
-        help="computing counts a process's own time: for one thread on a busy machine (wall)",
+        help="computing: CPU time of the process, for one thread on a busy machine (wall)",
     )
-    parser.add_argument("--work", type=Path, metavar="FOLDER", help="keep the encoded corpus here")
-    parser.add_argument("--opennmt", metavar="PYTHON", help="a Python in whose environment OpenNMT-py is installed")
-    parser.add_argument("--pairs", type=int, metavar="N", help="make the batches of N generated pairs, and stop")
+    parser.add_argument("--work", type=Path, metavar="FOLDER", help="keep the encoded corpus in this folder")
+    parser.add_argument("--opennmt", metavar="PYTHON", help="a Python with OpenNMT-py installed")
+    parser.add_argument("--pairs", type=int, metavar="N", help="only make the batches of N generated pairs")
     args = parser.parse_args()
     if args.pairs:
         report_batching(args.pairs)
         return
     if not args.root:
-        parser.error("--root FOLDER is needed: the folder that contains deen-small")
+        parser.error("--root FOLDER is required: the folder that contains deen-small")
     with tempfile.TemporaryDirectory() as scratch:
         folder = prepared(args.root, args.work or Path(scratch))
         names = ["full", "wait-3", "plain", "rnn", "matrix product"]

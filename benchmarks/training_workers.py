@@ -1,7 +1,7 @@
-"""The systems that benchmarks/training.py compares, each in a process of its own, one step at a time.
+"""The systems that benchmarks/training.py compares, each in its own process.
 
-A worker reads a line on stdin for every step it shall make, and answers with one line of JSON: the real source
-and target positions of the batch, the seconds, and the peak of its memory so far.
+A worker makes one step for each line on stdin. It answers with one line of JSON: source and target positions of the
+batch without padding, seconds, and peak memory so far.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ from stacl.training.prepare import prepare
 from stacl.training.trainer import Trainer
 
 BUDGET = 4096
-LONG = range(18, 23)  # words of a source sentence, where the prefix encoder is measured
-Step = Callable[[], int]  # makes a training step, and says how many real positions it had
+LONG = range(18, 23)  # source words of the sentences that measure the prefix encoder
+Step = Callable[[], int]  # makes a training step and returns its positions without padding
 
 
 class Data:
@@ -44,7 +44,7 @@ class Data:
         return collate(pairs, self.source.ends_word, self.target.ends_word, "word")
 
     def numbers(self, only: Callable[[np.ndarray], bool] | None = None) -> Iterator[np.ndarray]:
-        """The sentences of our batches, for ever; of some sentences only, if so wished."""
+        """Endless batches of sentence numbers; `only` selects sentences by their source pieces."""
         chosen = np.arange(len(self.encoded))
         if only is not None:
             chosen = np.array([i for i in chosen.tolist() if only(self.encoded[i][0])])
@@ -58,7 +58,7 @@ class Data:
         return int(self.source.ends_word[pieces].sum()) in LONG
 
     def batches_sorted_by_source(self) -> Iterator[Batch]:
-        """As one would do it first: by the length of the source, the same budget."""
+        """Batches with the same budget, sorted by the length of the source."""
         sides = self.encoded.lengths.astype(np.int64) + 1
         order = np.argsort(sides[:, 0], kind="stable")
         cuts, start = [], 0
@@ -95,7 +95,7 @@ def ours(data: Data, spec: str, kind: str = "transformer", encoder: str = "causa
 
 
 class PlainTransformer(nn.Module):
-    """torch's own Transformer, as one would write it first: padded, all pieces at every position."""
+    """A straightforward torch.nn.Transformer: padded, with logits at every position."""
 
     def __init__(self, sizes: config.ModelSettings, pieces: int) -> None:
         super().__init__()
@@ -154,7 +154,7 @@ def plain(data: Data) -> Step:
 
 
 def matrix_product(data: Data) -> Step:
-    """The machine's own peak: answers with floating-point operations instead of positions."""
+    """The peak of the machine. Returns floating-point operations instead of positions."""
     size = 2048
     one, other, out = (torch.randn(size, size) for _ in range(3))
 

@@ -1,4 +1,4 @@
-"""Write docs/commands.md: the help of every verb, as the program prints it. `make docs` runs this."""
+"""Write docs/commands.md: the help of every command. `make docs` runs this."""
 
 from __future__ import annotations
 
@@ -18,7 +18,12 @@ def render() -> str:
     parser = build_parser()
     verbs = next(action for action in parser._actions if action.dest == "verb").choices
     assert verbs is not None
-    parts = ["# Commands", "", "Made by `make docs` from the program's own help; a test keeps it so.", ""]
+    parts = [
+        "# Commands",
+        "",
+        "`make docs` generates this page from the help of the program.",
+        "",
+    ]
     parts += ["```", parser.format_help().rstrip(), "```", ""]
     for name in plugins.names("commands"):
         parts += [f"## stacl {name}", "", "```", verbs[name].format_help().rstrip(), "```", ""]  # type: ignore[index]
@@ -38,7 +43,7 @@ def render() -> str:
 
 
 def _below(verb: argparse.ArgumentParser) -> list[tuple[str, argparse.ArgumentParser]]:
-    """The parsers of a verb that has kinds of its own: `plot tradeoff`."""
+    """The parsers of subcommands, such as `plot tradeoff`."""
     kinds = (action.choices for action in verb._actions if isinstance(action, argparse._SubParsersAction))
     return [item for choices in kinds for item in choices.items()]
 

@@ -1,6 +1,6 @@
-"""Take the pictures of the page for the README: `python -m docs.make_screenshots [MODEL]`, in the repository's root.
+"""Take the screenshots for the README: `python -m docs.make_screenshots [MODEL]`, in the repository root.
 
-A server is started with the model (a shipped one, or NAME=FOLDER), a headless Chromium looks at it.
+Starts a server with the model (a shipped one or NAME=FOLDER) and opens the page in headless Chromium.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ FOLDER = Path(__file__).with_name("screenshots")
 DESKTOP = {"width": 1440, "height": 900}
 PHONE = {"width": 390, "height": 844}
 CAPTIONS = {"width": 1280, "height": 200}
-HEARD = 9  # words, in the middle of the sentence
-PATIENCE = 60_000  # milliseconds
+SHOWN = 9  # source words, in the middle of the sentence
+TIMEOUT = 60_000  # milliseconds
 
 
 @contextlib.contextmanager
@@ -36,14 +36,14 @@ def serving(model: str) -> Iterator[str]:
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as server:
         assert server.stderr is not None
         try:
-            said = ""
+            output = ""
             for line in server.stderr:
-                said += line
+                output += line
                 found = re.search(r"http://\S+", line)
                 if found:
                     yield found[0].rstrip("/")
                     return
-            raise SystemExit(f"the server did not start:\n{said}")
+            raise SystemExit(f"the server did not start:\n{output}")
         finally:
             server.terminate()
 
@@ -51,24 +51,26 @@ def serving(model: str) -> Iterator[str]:
 def opened(browser: Browser, address: str, theme: str, size: dict[str, int], example: str, k: int) -> Page:
     page = browser.new_context(viewport=size, color_scheme=theme).new_page()  # type: ignore[arg-type]
     page.goto(f"{address}/?example={example}&k={k}&pace=220")
-    page.wait_for_selector("[data-state=live]", timeout=PATIENCE)
+    page.wait_for_selector("[data-state=live]", timeout=TIMEOUT)
     return page
 
 
 def play_to_the_middle(page: Page) -> None:
     page.click("#play")
-    page.wait_for_selector(f"#heard .now .word:nth-of-type({HEARD})", timeout=PATIENCE)
+    page.wait_for_selector(f"#heard .now .word:nth-of-type({SHOWN})", timeout=TIMEOUT)
     page.click("#play")
-    page.wait_for_selector(f"[data-tone='1'] .now .word:nth-of-type({HEARD + 1})", timeout=PATIENCE)  # the wait counts
+    page.wait_for_selector(
+        f"[data-tone='1'] .now .word:nth-of-type({SHOWN + 1})", timeout=TIMEOUT
+    )  # +1: the dotted line
 
 
 def play_to_the_end(page: Page) -> None:
     page.click("#play")
-    page.wait_for_selector("[data-tone='full'] .said", timeout=PATIENCE)
+    page.wait_for_selector("[data-tone='full'] .said", timeout=TIMEOUT)
 
 
 def keep(page: Page, name: str) -> None:
-    """A small picture: flat colours need no more than a palette."""
+    """Save a screenshot with a palette, which is enough for flat colours."""
     picture = Image.open(io.BytesIO(page.screenshot(animations="disabled")))
     path = FOLDER / f"{name}.png"
     picture.convert("RGB").quantize(256, Image.Quantize.FASTOCTREE, dither=Image.Dither.NONE).save(path, optimize=True)
@@ -86,7 +88,7 @@ def take(browser: Browser, address: str) -> None:
     captions = page.context.new_page()
     captions.set_viewport_size(CAPTIONS)  # type: ignore[arg-type]
     captions.goto(f"{address}/?view=captions&ground=dark&size=56")
-    captions.wait_for_selector("#captions-text .word:nth-of-type(8)", timeout=PATIENCE)
+    captions.wait_for_selector("#captions-text .word:nth-of-type(8)", timeout=TIMEOUT)
     keep(captions, "captions")
     page = opened(browser, address, "dark", PHONE, "At the beach", k=6)
     play_to_the_end(page)

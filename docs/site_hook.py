@@ -1,4 +1,4 @@
-"""A hook of MkDocs: takes pages that live outside docs/ into the site, and rewrites the links to them."""
+"""MkDocs hook: adds pages outside docs/ to the site and rewrites the links to them."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
 
 
 def on_page_markdown(markdown: str, *, page: Page, config: MkDocsConfig, files: Files) -> str:
-    """In the repository docs/ is a folder; on the site it is the root."""
+    """Rewrite links: docs/ is a folder in the repository and the root of the site."""
     if page.file.generated_by:
         return re.sub(r"\]\(((?:\.\./)*)docs/", r"](\1", markdown)
     return markdown.replace("](../", "](")

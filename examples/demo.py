@@ -1,8 +1,8 @@
-"""What `make demo` runs: the shipped models translate real sentences live, at several latencies side by side.
+"""The demo of `make demo`: shipped models translate sentences live, at several latencies side by side.
 
-Time runs downwards. Each line is one source word, and beside it what each latency writes at that moment: k = 1 is one
-word behind, k = 3 three words, and so on. Nothing that was written is ever revised. Below the table are all
-translations, with the adaptive policy, which waits only where the model is not sure.
+Each line of the table is one source word and the words that each latency writes at that moment. k = 1 is one word
+behind, k = 3 three words, and so on. Written words are never revised. Below the table are all
+translations. The adaptive policy waits only where the model is not confident.
 """
 
 from __future__ import annotations
@@ -35,8 +35,8 @@ SENTENCES = {
 }
 
 
-def interpret(translator: stacl.Translator, sentence: str, pace: float) -> None:
-    """One sentence, at all latencies at once."""
+def translate_live(translator: stacl.Translator, sentence: str, pace: float) -> None:
+    """Translate one sentence at all latencies."""
     sessions = [translator.stream(f"wait-k:{k}") for k in LATENCIES]
     adaptive = translator.stream(ADAPTIVE)
     row(translator.source_language.name, *(f"k = {k}" for k in LATENCIES), style="\x1b[2m")
@@ -53,7 +53,7 @@ def interpret(translator: stacl.Translator, sentence: str, pace: float) -> None:
 
 
 def row(*cells: str, style: str = "") -> None:
-    """One moment; text that does not fit into a column goes on below it."""
+    """Print one row. Text that does not fit into a column is wrapped."""
     narrow = sys.stdout.isatty() and shutil.get_terminal_size().columns < 2 + sum(WIDTHS)
     widths = NARROW if narrow else WIDTHS
     wrapped = [textwrap.wrap(cell, width - 2) or [""] for cell, width in zip(cells, widths, strict=True)]
@@ -66,7 +66,7 @@ def row(*cells: str, style: str = "") -> None:
 
 def print_next_steps() -> None:
     print("What to try next:")
-    print("  .venv/bin/stacl translate                     type German, and English follows (adaptive latency)")
+    print("  .venv/bin/stacl translate                     type German, read English (adaptive latency)")
     print("  .venv/bin/stacl translate --policy wait-k:3   the same, always three words behind")
     print("  .venv/bin/stacl serve                         the same on a web page, with a latency slider")
     print("  .venv/bin/stacl models                        the shipped models, their quality and their limits")
@@ -76,7 +76,7 @@ def print_next_steps() -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument(
-        "--pace", type=float, default=PACE, metavar="SECONDS", help=f"between two words (default {PACE})"
+        "--pace", type=float, default=PACE, metavar="SECONDS", help=f"time between two words (default {PACE})"
     )
     pace = parser.parse_args().pace
     if not 0 <= pace <= 60:
@@ -86,7 +86,7 @@ def main() -> None:
         translator = stacl.load(name)
         print(f"{name}: {pretrained.summary(name)}\n")
         for sentence in sentences:
-            interpret(translator, sentence, pace)
+            translate_live(translator, sentence, pace)
     print_next_steps()
 
 
@@ -95,5 +95,5 @@ if __name__ == "__main__":
         main()
     except KeyboardInterrupt:
         sys.exit(128 + signal.SIGINT)
-    except BrokenPipeError:  # the reader of the output has gone
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # the rest must not fail again
+    except BrokenPipeError:  # the reader of the output has exited
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # flushing at exit must not fail again

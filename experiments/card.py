@@ -1,8 +1,8 @@
-"""Measure a shipped model and write the figures into its card, between the marks.
+"""Evaluate a shipped model and write the figures into its card, between the markers.
 
     python -m experiments.card de-en --root FOLDER
 
-Every row is what `stacl evaluate NAME --set SET --root FOLDER --policy ...` prints, greedy, from the shipped weights.
+The figures are those of `stacl evaluate NAME --set SET --root FOLDER --policy ...` with the shipped weights, greedy.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def measured(name: str, root: str) -> list[dict[str, Any]]:
 
 
 def table(results: list[dict[str, Any]]) -> str:
-    """A line a set: BLEU at every latency, the lag of each, and what went wrong."""
+    """One line per set: BLEU for every policy, AL at k = 3 and the share of degenerate outputs."""
     lines = [
         "| set | " + " | ".join(POLICIES) + " | AL at k = 3 | degenerate |",
         "|---|" + "--:|" * (len(POLICIES) + 2),
@@ -61,7 +61,7 @@ def table(results: list[dict[str, Any]]) -> str:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("name", choices=SETS)
-    parser.add_argument("--root", required=True, metavar="FOLDER", help="where the data folders lie")
+    parser.add_argument("--root", required=True, metavar="FOLDER", help="the folder that contains the data folders")
     args = parser.parse_args()
     found = table(measured(args.name, args.root))
     card = pretrained.folder(args.name) / pretrained.CARD

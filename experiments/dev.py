@@ -1,10 +1,10 @@
-"""Compare models on the dev sets that general models are chosen by: a row a model, as in LOG.md.
+"""Compare models on the dev sets that are used to choose general models: one table row per model.
 
     python -m experiments.dev de-en runs/one runs/other --root FOLDER
 
-Greedy; 500 lines of captions and of FLORES dev, 300 of news, the everyday hundred (`experiments/everyday`); hurried:
-the same as typed in a hurry (`stacl.training.augment.careless`). Compare runs on the same lines;
-what is published is measured on test sets, by `experiments/card.py`.
+Greedy, on 500 lines of captions and of FLORES dev, 300 of news and the hundred everyday sentences of
+`experiments/everyday`. "hurried" is the same text as typed in a hurry (`stacl.training.augment.careless`). Published
+figures are measured on test sets by `experiments/card.py`.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from stacl.policies.base import policy
 from stacl.training.augment import careless
 
 EVERYDAY = Path(__file__).parent / "everyday"
-LINES = {"captions": 500, "FLORES dev": 500, "news": 300}  # at the most
+LINES = {"captions": 500, "FLORES dev": 500, "news": 300}  # at most
 SETS = {  # captions, FLORES dev, news
     "de": ("multi30k/val", "eval-deen/flores-dev", "eval-deen/newstest2013"),
     "zh": ("three-am/val", "eval-zhen/flores-dev", "eval-zhen/newstest2018-sub700"),
@@ -61,8 +61,8 @@ def row(translator: Translator, sets: dict[str, Pairs]) -> dict[str, str]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("direction", choices=("de-en", "en-de", "zh-en", "en-zh"))
-    parser.add_argument("models", nargs="+", metavar="MODEL", help="run folders, or names of shipped models")
-    parser.add_argument("--root", required=True, metavar="FOLDER", help="where the data folders lie")
+    parser.add_argument("models", nargs="+", metavar="MODEL", help="run folders or names of shipped models")
+    parser.add_argument("--root", required=True, metavar="FOLDER", help="the folder that contains the data folders")
     args = parser.parse_args()
     sets = dev_sets(*args.direction.split("-"), args.root)
     for number, name in enumerate(args.models):

@@ -7,6 +7,7 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -43,7 +44,7 @@ QUICK = {
 }
 
 
-def stacl(*arguments: object, timeout: float = 560, **options) -> subprocess.CompletedProcess[str]:
+def stacl(*arguments: object, timeout: float = 560, **options: Any) -> subprocess.CompletedProcess[str]:
     """The command line, in a process of its own."""
     command = [sys.executable, "-m", "stacl", *map(str, arguments)]
     environment = os.environ | {"PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"}
@@ -62,7 +63,7 @@ def toy_config() -> Path:
 
 
 @pytest.fixture(scope="session")
-def copy_run(tmp_path_factory, toy_config) -> Path:
+def copy_run(tmp_path_factory: pytest.TempPathFactory, toy_config: Path) -> Path:
     """The toy task, learned: copy, one word behind."""
     folder = tmp_path_factory.mktemp("runs") / "copy"
     done = stacl("train", toy_config, "--out", folder, "--set", "train.threads=1", "--set", "train.steps=200")
@@ -71,7 +72,7 @@ def copy_run(tmp_path_factory, toy_config) -> Path:
 
 
 @pytest.fixture(scope="session")
-def babbler(copy_run, tmp_path_factory) -> Path:
+def babbler(copy_run: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A run with random weights: unlike one that has learned to copy, it has much to say when the source has ended."""
     import torch
 
@@ -89,7 +90,7 @@ def babbler(copy_run, tmp_path_factory) -> Path:
     return folder
 
 
-def complaint(capsys, *arguments: object) -> str:
+def complaint(capsys: pytest.CaptureFixture[str], *arguments: object) -> str:
     """What stacl says when it refuses: one line on stderr, nothing on stdout."""
     from stacl.__main__ import main
 
@@ -102,12 +103,12 @@ def complaint(capsys, *arguments: object) -> str:
 
 
 @pytest.fixture
-def quick(toy_config):
+def quick(toy_config: Path) -> tuple[Path, *tuple[str, ...]]:
     return toy_config, *changes(data__corpora='["copy:pairs=50,held_out=5"]', train__steps=4, train__validate_every=2)
 
 
 @pytest.fixture
-def trained(tmp_path, quick):
+def trained(tmp_path: Path, quick: tuple[Path, *tuple[str, ...]]) -> Path:
     from stacl.__main__ import main
 
     folder = tmp_path / "run"

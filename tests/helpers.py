@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import random
 import re
+from typing import Any
 
 import numpy as np
 import torch
 
 from stacl.config import Config, DataSettings
+from stacl.decoding.engine import Engine
 from stacl.engines.torch import TorchEngine
 from stacl.live.translator import Translator
 from stacl.models.base import Model
@@ -46,7 +48,7 @@ def random_batch(
 def tiny_models(vocabulary: int = VOCABULARY) -> dict[str, Model]:
     """One small random model for every kind and mode."""
     torch.manual_seed(1)
-    size = {"width": 16, "inner": 32, "heads": 2, "encoder_layers": 2, "decoder_layers": 2}
+    size: dict[str, Any] = {"width": 16, "inner": 32, "heads": 2, "encoder_layers": 2, "decoder_layers": 2}
     return {
         "transformer-causal": Transformer(vocabulary, vocabulary, **size, encoder="causal").eval(),
         "transformer-prefix": Transformer(vocabulary, vocabulary, **size, encoder="prefix").eval(),
@@ -76,13 +78,19 @@ def random_translator(name: str = "transformer-causal", source: str = "de", targ
     language_of_text = language(source)
     pieces = Subwords.train([language_of_text.split(line) for line in GERMAN * 3], 360)
     settings = Config(policy="wait-k:2", data=DataSettings(source=source, target=target))
-    model = tiny_models(len(pieces))[name]
+    model: Any = tiny_models(len(pieces))[name]
     with torch.no_grad():
         # Else a random model hardly ever ends a word or a sentence, and tests take for ever.
         model.bias[END] += 4.0
         model.bias[torch.from_numpy(pieces.ends_word)] += 3.0
         model.bias[pieces.pieces.index(SPACE)] = -100.0  # a word without a letter is not shown, and not counted
     return Translator(Manifest.of(settings), TorchEngine(model), pieces, pieces)
+
+
+def model_of(engine: Engine[Any]) -> Any:
+    """The model behind an engine of torch."""
+    assert isinstance(engine, TorchEngine)
+    return engine.model
 
 
 def frames(text: str) -> list[tuple[str, str]]:

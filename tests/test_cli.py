@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -55,7 +56,7 @@ def quiet(*arguments: str) -> str:
         quiet("translate", "/nowhere"),
     ],
 )
-def test_light_commands_load_nothing_heavy_and_are_quick(code):
+def test_light_commands_load_nothing_heavy_and_are_quick(code: str) -> None:
     measures = [measured(code)]
     enough = 4 * measured("import numpy\n")[1]  # about half of this is needed; torch alone would take far more
     if measures[0][1] >= enough:  # the machine may be busy
@@ -65,18 +66,20 @@ def test_light_commands_load_nothing_heavy_and_are_quick(code):
 
 
 @pytest.mark.parametrize("verb", VERBS)
-def test_every_verb_has_help(verb, capsys):
+def test_every_verb_has_help(verb: str, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as ended:
         main([verb, "--help"])
     assert ended.value.code == 0
     shown = capsys.readouterr().out
     assert shown.startswith(f"usage: stacl {verb}")
-    doc = plugins.module("commands", verb).__doc__.strip()
+    doc = plugins.module("commands", verb).__doc__
+    assert doc is not None
+    doc = doc.strip()
     assert doc.splitlines()[0] in shown
     assert f"stacl {verb} " in shown.partition("options:")[0].partition("\n\n")[2], "an example is missing"
 
 
-def test_help_names_every_verb(capsys):
+def test_help_names_every_verb(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit):
         main(["--help"])
     shown = capsys.readouterr().out
@@ -101,7 +104,7 @@ def test_help_names_every_verb(capsys):
         (["evaluate"], "stacl evaluate: the following arguments are required: MODEL"),
     ],
 )
-def test_wrong_usage_is_one_line(arguments, message, capsys):
+def test_wrong_usage_is_one_line(arguments: list[str], message: str, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as ended:
         main(arguments)
     assert ended.value.code == 2
@@ -122,7 +125,9 @@ def test_wrong_usage_is_one_line(arguments, message, capsys):
         (["score", "/nowhere"], "cannot read /nowhere"),
     ],
 )
-def test_mistakes_exit_with_2_and_one_line(arguments, message, capsys):
+def test_mistakes_exit_with_2_and_one_line(
+    arguments: list[str], message: str, capsys: pytest.CaptureFixture[str]
+) -> None:
     assert main(arguments) == 2
     out, err = capsys.readouterr()
     assert out == ""
@@ -131,7 +136,7 @@ def test_mistakes_exit_with_2_and_one_line(arguments, message, capsys):
     assert message in err
 
 
-def test_a_file_may_follow_an_option(tmp_path, capsys):
+def test_a_file_may_follow_an_option(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """argparse alone refuses this after a list or an optional argument."""
     text = tmp_path / "text"
     text.write_text("")
@@ -141,14 +146,14 @@ def test_a_file_may_follow_an_option(tmp_path, capsys):
     assert "unrecognized arguments: more" in capsys.readouterr().err
 
 
-def test_show_begins_with_g(capsys):
+def test_show_begins_with_g(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["show", "wait-k:3", "--src", "6", "--tgt", "7"]) == 0
     first, second, *_ = capsys.readouterr().out.splitlines()
     assert first == "3 4 5 6 6 6 6"
     assert second == "RRRWRWRWRWWWW"
 
 
-def test_python_m_stacl_works():
+def test_python_m_stacl_works() -> None:
     done = stacl("show", "full", "--src", 3, "--tgt", 2)
     assert done.returncode == 0
     assert done.stdout.splitlines()[0] == "3 3"
@@ -156,7 +161,7 @@ def test_python_m_stacl_works():
     assert stacl("--version").stdout.startswith("stacl ")
 
 
-def test_public_names():
+def test_public_names() -> None:
     assert set(package.__all__) <= set(dir(package))
     for name in package.__all__:
         assert getattr(package, name) is not None
@@ -164,7 +169,7 @@ def test_public_names():
         _ = package.nothing
 
 
-def test_a_closed_output_is_not_an_error():
+def test_a_closed_output_is_not_an_error() -> None:
     done = subprocess.run(
         ["bash", "-c", f'"{sys.executable}" -m stacl show wait-k:3 >&-'], capture_output=True, cwd=ROOT
     )
@@ -172,7 +177,7 @@ def test_a_closed_output_is_not_an_error():
 
 
 @pytest.mark.parametrize("words", ["--version", "show --help", "models de-en", "show wait-k:3 --src 6 --tgt 7"])
-def test_output_that_cannot_be_written_is_reported(words):
+def test_output_that_cannot_be_written_is_reported(words: str) -> None:
     """Python flushes its buffer at exit, when errors can no longer be reported."""
     environment = {name: value for name, value in os.environ.items() if name != "PYTHONUNBUFFERED"}
     command = f'"{sys.executable}" -m stacl {words}'
@@ -185,18 +190,18 @@ def test_output_that_cannot_be_written_is_reported(words):
     assert left.returncode in (0, 141)  # 0: written before the reader closed the pipe
 
 
-def test_output_is_utf8_whatever_the_locale():
+def test_output_is_utf8_whatever_the_locale() -> None:
     environment = os.environ | {"PYTHONPATH": str(ROOT), "PYTHONIOENCODING": "latin-1"}
     done = subprocess.run([sys.executable, "-m", "stacl", "show", "wait-k:3"], capture_output=True, env=environment)
     assert (done.returncode, done.stderr) == (0, b"")
     assert "■" in done.stdout.decode("utf-8")
 
 
-def test_file_names_may_have_any_encoding():
+def test_file_names_may_have_any_encoding() -> None:
     done = subprocess.run([sys.executable, "-m", "stacl", "score", b"b\xe4d.log"], capture_output=True)
     assert done.returncode == 2
     assert done.stderr == b"stacl score: cannot read b\\udce4d.log: No such file or directory\n"
 
 
-def test_a_very_long_name_gets_no_suggestion():
+def test_a_very_long_name_gets_no_suggestion() -> None:
     assert suggest("wait-k" * 100, ["wait-k"]) == ""

@@ -29,7 +29,7 @@ def leaves(kind: type = Config, where: str = "") -> Iterator[tuple[str, str, Any
     """Every field that holds a value: its full name, its description and its type."""
     for name, hint in get_type_hints(kind, include_extras=True).items():
         if dataclasses.is_dataclass(hint):
-            yield from leaves(hint, f"{name}.")
+            yield from leaves(hint, f"{name}.")  # type: ignore[arg-type]
         else:
             plain, meta = get_args(hint)
             yield where + name, meta.description, plain
@@ -42,7 +42,7 @@ def value_of(settings: Config, name: str) -> Any:
     return found
 
 
-def test_every_field_has_a_default_of_its_type_and_a_description():
+def test_every_field_has_a_default_of_its_type_and_a_description() -> None:
     default = Config()
     assert len(list(leaves())) > 40
     for name, description, kind in leaves():
@@ -54,7 +54,7 @@ def test_every_field_has_a_default_of_its_type_and_a_description():
             assert type(value) is (get_origin(kind) or kind), name
 
 
-def test_the_described_config_loads_to_the_defaults(tmp_path):
+def test_the_described_config_loads_to_the_defaults(tmp_path: Path) -> None:
     path = tmp_path / "all.toml"
     path.write_text(config.describe(), encoding="utf-8")
     raw = tomllib.loads(config.describe())
@@ -68,7 +68,7 @@ def test_the_described_config_loads_to_the_defaults(tmp_path):
         assert any(description in line for line in config.describe().splitlines()), name
 
 
-def test_configs_do_not_share_lists(empty):
+def test_configs_do_not_share_lists(empty: Path) -> None:
     one, other = config.load(empty, LEAST), Config()
     one.data.corpora.append("reverse")
     one.data.valid.append("copy/val")
@@ -76,7 +76,7 @@ def test_configs_do_not_share_lists(empty):
     assert Config().data.valid == []
 
 
-def test_saved_and_loaded(empty, tmp_path):
+def test_saved_and_loaded(empty: Path, tmp_path: Path) -> None:
     changed = config.load(
         empty,
         [
@@ -96,7 +96,7 @@ def test_saved_and_loaded(empty, tmp_path):
 
 
 @pytest.mark.parametrize("path", sorted((ROOT / "configs").glob("*.toml")), ids=lambda path: path.stem)
-def test_the_shipped_configs_load(path):
+def test_the_shipped_configs_load(path: Path) -> None:
     assert config.load(path).data.source
 
 
@@ -116,13 +116,13 @@ def test_the_shipped_configs_load(path):
         ("data.root=/some/where=else", "data.root", "/some/where=else"),
     ],
 )
-def test_changes_are_typed(empty, change, name, expected):
+def test_changes_are_typed(empty: Path, change: str, name: str, expected: Any) -> None:
     found = value_of(config.load(empty, [*LEAST, change]), name)
     assert found == expected
     assert type(found) is type(expected)
 
 
-def test_the_last_change_wins_over_the_file(tmp_path):
+def test_the_last_change_wins_over_the_file(tmp_path: Path) -> None:
     path = tmp_path / "x.toml"
     path.write_text("[train]\nsteps = 5\nrate = 0.1\n")
     settings = config.load(path, [*LEAST, "train.steps=6", "train.steps=7"])
@@ -157,14 +157,14 @@ def test_the_last_change_wins_over_the_file(tmp_path):
         ("policy=wait-q", "no policy is called 'wait-q'; did you mean wait-k?"),
     ],
 )
-def test_errors_name_the_field(empty, change, message):
+def test_errors_name_the_field(empty: Path, change: str, message: str) -> None:
     with pytest.raises(UserError) as caught:
         config.load(empty, [*LEAST, change])
     assert message in str(caught.value)
     assert "\n" not in str(caught.value)
 
 
-def test_invalid_config_files(tmp_path):
+def test_invalid_config_files(tmp_path: Path) -> None:
     with pytest.raises(UserError, match="no config file"):
         config.load(tmp_path / "absent.toml")
     for content in (b"[train\n", b"\xff\xfe", b"policy = wait-k\n"):
@@ -175,7 +175,7 @@ def test_invalid_config_files(tmp_path):
         config.load(tmp_path)
 
 
-def test_presets_fill_in_missing_sizes():
+def test_presets_fill_in_missing_sizes() -> None:
     tiny = ModelSettings(preset="tiny", width=64).resolved()
     assert (tiny.width, tiny.inner, tiny.heads, tiny.encoder_layers) == (64, 256, 4, 4)
     base = ModelSettings(preset="base").resolved()

@@ -18,7 +18,7 @@ MODULES = sorted(
 
 
 @pytest.mark.parametrize("name", MODULES)
-def test_examples(name):
+def test_examples(name: str) -> None:
     module = importlib.import_module(name)
     finder = doctest.DocTestFinder(exclude_empty=True)
     runner = doctest.DocTestRunner(verbose=False)
@@ -28,7 +28,7 @@ def test_examples(name):
         assert not said, "".join(said)
 
 
-def test_examples_are_found():
+def test_examples_are_found() -> None:
     """Without this, a search that finds nothing would pass."""
     finder = doctest.DocTestFinder()
     count = sum(

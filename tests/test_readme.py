@@ -28,7 +28,7 @@ CONSOLE = list(dict.fromkeys(block for page in PAGES for block in blocks("consol
 
 
 @pytest.mark.parametrize("block", CONSOLE, ids=lambda block: block.splitlines()[0])
-def test_console_blocks(block):
+def test_console_blocks(block: str) -> None:
     """A line that begins with a dollar sign is typed; what follows is what it prints."""
     command, _, expected = block.partition("\n")
     environment = os.environ | {"PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"}
@@ -39,7 +39,7 @@ def test_console_blocks(block):
     assert done.stdout.rstrip() == expected.rstrip()
 
 
-def test_python_block():
+def test_python_block() -> None:
     (code,) = blocks("python")
     expected = README[README.index(code) :].split("```")[2].strip()
     printed = io.StringIO()
@@ -48,13 +48,13 @@ def test_python_block():
     assert printed.getvalue().strip() == expected
 
 
-def test_links_lead_somewhere():
+def test_links_lead_somewhere() -> None:
     for target in re.findall(r"\]\(([^)#]+)\)", README):
         if not target.startswith("http"):
             assert (ROOT / target).exists(), target
 
 
-def test_every_verb_that_is_mentioned_exists():
+def test_every_verb_that_is_mentioned_exists() -> None:
     from stacl.support import plugins
 
     mentioned = set(re.findall(r"(?:`|^|\| |\$ )stacl ([a-z]+)", README, flags=re.M))
@@ -62,7 +62,7 @@ def test_every_verb_that_is_mentioned_exists():
     assert {"train", "translate", "evaluate", "score", "show"} <= mentioned
 
 
-def test_the_demo(tmp_path):
+def test_the_demo(tmp_path: Path) -> None:
     """`make demo`: the shipped model hears a word, and each listener is told what its latency allows."""
     command = [sys.executable, str(ROOT / "examples" / "demo.py"), "--pace", "0"]
     done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, timeout=120)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 import zipfile
+from pathlib import Path
 
 import pytest
 
@@ -14,7 +15,7 @@ pytestmark = pytest.mark.slow
 
 
 @pytest.fixture(scope="module")
-def wheel(tmp_path_factory):
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("wheel")
     subprocess.run(
         [sys.executable, "-m", "build", "--wheel", "--no-isolation", "--outdir", str(folder), str(ROOT)],
@@ -25,7 +26,7 @@ def wheel(tmp_path_factory):
     return built
 
 
-def test_it_holds_the_whole_package(wheel):
+def test_it_holds_the_whole_package(wheel: Path) -> None:
     inside = set(zipfile.ZipFile(wheel).namelist())
     ours = {str(path.relative_to(ROOT)) for path in (ROOT / "stacl").rglob("*.py")}
     assert ours <= inside
@@ -33,7 +34,7 @@ def test_it_holds_the_whole_package(wheel):
     assert not [name for name in inside if name.startswith(("tests/", "benchmarks/", "runs/"))]
 
 
-def test_it_scores_without_torch(wheel, tmp_path):
+def test_it_scores_without_torch(wheel: Path, tmp_path: Path) -> None:
     """Unpacked by itself, with torch, sentencepiece and the rest of the heavy install made unimportable."""
     zipfile.ZipFile(wheel).extractall(tmp_path)
     (tmp_path / "paths.txt").write_text("RRWRWW\nRWRWRW\n")

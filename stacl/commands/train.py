@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from stacl import config
+from stacl.corpora.base import MissingRootError
 from stacl.policies.base import policy
 from stacl.runs.folder import RunFolder
 from stacl.support.errors import UserError
@@ -70,7 +71,10 @@ def _train(settings: config.Config, folder: RunFolder, resume: bool, world: Worl
 
     if world.first:
         folder.claim(settings, resume)
-    prepared = world.first_then_all(lambda: prepare(settings, folder, say))
+    try:
+        prepared = world.first_then_all(lambda: prepare(settings, folder, say))
+    except MissingRootError as error:
+        raise MissingRootError(error.name, error.folder, "--set data.root=FOLDER") from None
     trainer = Trainer(settings, folder, prepared, world)
     if trainer.resume():
         say(f"resumed {folder} at step {trainer.position.step:,}")

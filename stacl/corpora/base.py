@@ -31,6 +31,18 @@ ROOT_VARIABLE = "STACL_DATA"
 AnyPath = str | os.PathLike[str]
 
 
+class MissingRootError(UserError):
+    """Nobody said where the data folders are. How to say it depends on the command, so a command may set `option`."""
+
+    def __init__(self, name: str, folder: str, option: str = "--root FOLDER") -> None:
+        super().__init__(
+            f"corpus {name} needs its files: set the folder that contains {folder} with {option}"
+            f" or with the environment variable {ROOT_VARIABLE}"
+        )
+        self.name = name
+        self.folder = folder
+
+
 @dataclass(frozen=True)
 class FileState:
     """The expected and the actual sha256 of one file of a corpus. `found` is empty if the file is missing."""
@@ -140,10 +152,7 @@ class FolderCorpus(Corpus):
     @property
     def root(self) -> Path:
         if self._root is None:
-            raise UserError(
-                f"corpus {self.name} needs its files: set the folder that contains {self.folder} with"
-                f" --root, with data.root in the configuration, or with the environment variable {ROOT_VARIABLE}"
-            )
+            raise MissingRootError(self.name, self.folder)
         return self._root / self.folder
 
     def used_domains(self) -> dict[str, str]:

@@ -29,7 +29,8 @@ _MOST_SAMPLES = 100_000
 _CELLS = 2**21  # of swaps in memory at a time: 16 MB
 
 
-Scored = tuple[Sequence[float], Sequence[float]]  # score and weight of each sentence
+Values = Sequence[float] | np.ndarray  # one for each sentence
+Scored = tuple[Values, Values]  # score and weight of each sentence
 
 
 class Interval(NamedTuple):
@@ -59,7 +60,7 @@ def _resampled_means(values: np.ndarray, weights: np.ndarray, samples: int) -> n
     return means
 
 
-def mean_interval(values: Sequence[float], weights: Sequence[float] | None = None, samples: int = SAMPLES) -> Interval:
+def mean_interval(values: Values, weights: Values | None = None, samples: int = SAMPLES) -> Interval:
     """The mean of per-sentence scores with the interval between the 2.5th and the 97.5th percentile.
 
     >>> mean_interval([2.0] * 50)
@@ -76,10 +77,10 @@ def mean_interval(values: Sequence[float], weights: Sequence[float] | None = Non
 
 
 def paired_p_value(
-    system: Sequence[float],
-    baseline: Sequence[float],
+    system: Values,
+    baseline: Values,
     samples: int = TRIALS,
-    weights: tuple[Sequence[float], Sequence[float]] | None = None,
+    weights: tuple[Values, Values] | None = None,
 ) -> float | None:
     """Two-sided p-value of the difference of two means over the same sentences, by approximate randomisation.
 
@@ -115,9 +116,7 @@ class _Test(NamedTuple):
     rounding: float  # tolerance for ties: sums of the same numbers in another order may differ by so much
 
 
-def _test_of_means(
-    system: Sequence[float], weights: Sequence[float], baseline: Sequence[float], their_weights: Sequence[float]
-) -> _Test:
+def _test_of_means(system: Values, weights: Values, baseline: Values, their_weights: Values) -> _Test:
     values, weights_of_both = np.array([system, baseline], dtype=float), np.array([weights, their_weights], dtype=float)
     known = ~np.isnan(values).any(0)
     ours, theirs = np.stack((values * weights_of_both, weights_of_both), axis=2)[:, known]

@@ -24,7 +24,7 @@ LINES = [source for source, _ in corpus("copy").open("test")]
 TIMEOUT = 60.0  # seconds; the machine may be busy
 
 
-def command(run: Path, *options: object) -> list[str]:
+def command(run: Path | str, *options: object) -> list[str]:
     return [sys.executable, "-m", "stacl", "translate", str(run), *map(str, options)]
 
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 import shutil
+from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
@@ -16,7 +18,7 @@ from stacl.training.warm_start import warm_start
 
 
 @pytest.fixture
-def another(copy_run, tmp_path):
+def another(copy_run: Path, tmp_path: Path) -> Path:
     """The run, a step further: other weights, the same pieces."""
     folder = tmp_path / "another"
     shutil.copytree(copy_run, folder)
@@ -26,11 +28,13 @@ def another(copy_run, tmp_path):
     return folder
 
 
-def weights(folder):
+def weights(folder: Path) -> dict[str, torch.Tensor]:
     return checkpoint.load_model(folder / "model.safetensors")[0]
 
 
-def test_the_mean_of_two_runs(copy_run, another, tmp_path, capsys):
+def test_the_mean_of_two_runs(
+    copy_run: Path, another: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     out = tmp_path / "mean"
     assert main(["average", str(copy_run), str(another), str(another), "--out", str(out)]) == 0
     said = capsys.readouterr().out.splitlines()
@@ -45,7 +49,9 @@ def test_the_mean_of_two_runs(copy_run, another, tmp_path, capsys):
     assert api.load(out).translate("ba be bi", "wait-k:1")
 
 
-def test_an_exported_model_may_be_one_of_them(copy_run, another, tmp_path, capsys):
+def test_an_exported_model_may_be_one_of_them(
+    copy_run: Path, another: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     pytest.importorskip("onnx")
     assert main(["export", str(copy_run), str(tmp_path / "fast"), "--precision", "float32"]) == 0
     out = tmp_path / "mean"
@@ -60,7 +66,7 @@ def test_an_exported_model_may_be_one_of_them(copy_run, another, tmp_path, capsy
     assert "no model" in capsys.readouterr().err
 
 
-def grown(run, folder, change):
+def grown(run: Path, folder: Path, change: str) -> tuple[Path, Any]:
     """A larger run that begins with another: its folder, still without weights of its size, and its model."""
     larger = folder / "larger"
     shutil.copytree(run, larger)
@@ -72,7 +78,9 @@ def grown(run, folder, change):
     return larger, model
 
 
-def test_a_shallower_model_that_the_last_began_with(copy_run, tmp_path, capsys):
+def test_a_shallower_model_that_the_last_began_with(
+    copy_run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     """Its missing layers add nothing, so that of half the new layers' outputs is left."""
     layers = config.load(copy_run / "config.toml").model.resolved().encoder_layers
     deep, model = grown(copy_run, tmp_path, f"model.encoder_layers={layers + 1}")
@@ -88,7 +96,7 @@ def test_a_shallower_model_that_the_last_began_with(copy_run, tmp_path, capsys):
     assert "does not belong to this model" in capsys.readouterr().err
 
 
-def test_a_narrower_model_that_the_last_began_with(copy_run, tmp_path):
+def test_a_narrower_model_that_the_last_began_with(copy_run: Path, tmp_path: Path) -> None:
     inner = config.load(copy_run / "config.toml").model.resolved().inner
     wide, model = grown(copy_run, tmp_path, f"model.inner={2 * inner}")
     with torch.no_grad():
@@ -102,8 +110,8 @@ def test_a_narrower_model_that_the_last_began_with(copy_run, tmp_path):
         torch.testing.assert_close(tensor, last[name])
 
 
-def test_what_has_no_mean(copy_run, another, tmp_path, capsys):
-    def refused(*arguments) -> str:
+def test_what_has_no_mean(copy_run: Path, another: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    def refused(*arguments: object) -> str:
         assert main(["average", *map(str, arguments)]) == 2
         (line,) = capsys.readouterr().err.splitlines()
         return line

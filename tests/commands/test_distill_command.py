@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from stacl import __main__, api
-from stacl.training import distill
 from stacl.corpora.base import corpus
 from stacl.decoding.options import Decoding
 from stacl.live.translator import Translator
 from stacl.support.files import sole_writer
+from stacl.training import distill
 from tests.conftest import changes, stacl
 
 CORPUS = "copy:pairs=300,held_out=12"
@@ -22,7 +23,7 @@ LOSS_ALONE = changes(train__bleu_lines=0, train__select="loss")
 
 
 @pytest.fixture(scope="module")
-def teacher(tmp_path_factory, toy_config):
+def teacher(tmp_path_factory: pytest.TempPathFactory, toy_config: Path) -> Path:
     """A small model that has learned a little: what it says is not what the corpus says."""
     folder = tmp_path_factory.mktemp("teacher") / "run"
     options = changes(train__steps=30, train__validate_every=30, policy="full", data__corpora=f'["{CORPUS}"]')
@@ -33,7 +34,7 @@ def teacher(tmp_path_factory, toy_config):
 
 
 @pytest.fixture(scope="module")
-def expected(teacher) -> list[str]:
+def expected(teacher: Path) -> list[str]:
     translator = api.load(teacher)
     sources = [source for source, _ in corpus(CORPUS).open("test")]
     return [
@@ -42,13 +43,15 @@ def expected(teacher) -> list[str]:
     ]
 
 
-def command(teacher, out, *more) -> int:
+def command(teacher: Path, out: Path, *more: object) -> int:
     return __main__.main(
         ["distill", str(teacher), CORPUS, "--split", "test", "--beam", "2", "--out", str(out), *map(str, more)]
     )
 
 
-def test_translations_stand_beside_their_sources(teacher, expected, tmp_path, capsys):
+def test_translations_stand_beside_their_sources(
+    teacher: Path, expected: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     assert command(teacher, tmp_path / "new" / "said") == 0
     # Source and target of the toy task have one language, so the names must not fall together.
     source, target = capsys.readouterr().out.split()
@@ -62,19 +65,26 @@ def test_translations_stand_beside_their_sources(teacher, expected, tmp_path, ca
     assert facts["checksum"] == api.load(teacher).fingerprint
 
 
-def read(path) -> list[str]:
+def read(path: Path | str) -> list[str]:
     with open(path, encoding="utf-8", newline="\n") as file:  # noqa: PTH123
         return [line.rstrip("\n") for line in file]
 
 
 @pytest.mark.parametrize("torn", ["", "half a li"])
-def test_a_killed_run_goes_on(teacher, expected, tmp_path, capsys, monkeypatch, torn):
+def test_a_killed_run_goes_on(
+    teacher: Path,
+    expected: list[str],
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    torn: str,
+) -> None:
     """Killed in the third block: the first two are not translated again, and the files come out the same."""
     monkeypatch.setattr(distill, "BLOCK", 2)
     translated: list[int] = []
     once = Translator.translate_lines
 
-    def counted(self, lines, *args, **options):
+    def counted(self: Any, lines: Any, *args: Any, **options: Any) -> Any:
         if len(translated) == 2:
             raise KeyboardInterrupt
         translated.append(len(lines))
@@ -89,7 +99,7 @@ def test_a_killed_run_goes_on(teacher, expected, tmp_path, capsys, monkeypatch, 
         file.write(torn)
     seen: list[str] = []
 
-    def rest(self, lines, *args, **options):
+    def rest(self: Any, lines: Any, *args: Any, **options: Any) -> Any:
         seen.extend(lines)
         return once(self, lines, *args, **options)
 
@@ -100,13 +110,15 @@ def test_a_killed_run_goes_on(teacher, expected, tmp_path, capsys, monkeypatch, 
     assert read(tmp_path / "said.source") == [line for line, _ in corpus(CORPUS).open("test")]
 
 
-def test_a_policy_that_is_edited_meanwhile_stays_what_it_was(teacher, expected, tmp_path, monkeypatch):
+def test_a_policy_that_is_edited_meanwhile_stays_what_it_was(
+    teacher: Path, expected: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     mine = tmp_path / "mine.py"
     mine.write_text("from math import inf\ndef g(t): return inf\n")
     monkeypatch.setattr(distill, "BLOCK", 6)
     once = Translator.translate_lines
 
-    def edited(self, lines, *args, **options):
+    def edited(self: Any, lines: Any, *args: Any, **options: Any) -> Any:
         traces = once(self, lines, *args, **options)
         mine.write_text("half a defi")
         return traces
@@ -119,11 +131,16 @@ def test_a_policy_that_is_edited_meanwhile_stays_what_it_was(teacher, expected, 
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        (["A dog runs.", "A cat sits."], ".partial-said.en:2 is already translated, but the corpus has a different line"),
+        (
+            ["A dog runs.", "A cat sits."],
+            ".partial-said.en:2 is already translated, but the corpus has a different line",
+        ),
         (["A dog runs."], ".partial-said.en:2 is already translated, but the corpus ends before it"),
     ],
 )
-def test_another_text_is_no_end_of_this_one(tmp_path, capsys, monkeypatch, text, message):
+def test_another_text_is_no_end_of_this_one(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, text: list[str], message: str
+) -> None:
     """Killed, and started again on a corpus of that name elsewhere, or on one that was edited."""
     for root, lines in (("one", ["A dog runs.", "A\x0bman sits.", "It is cold."]), ("other", text)):
         (tmp_path / root / "zhen-small").mkdir(parents=True)
@@ -154,7 +171,7 @@ def test_another_text_is_no_end_of_this_one(tmp_path, capsys, monkeypatch, text,
     assert len(read(tmp_path / "said.en")) == 3
 
 
-def test_files_of_unequal_length_are_cut_to_what_both_have(tmp_path):
+def test_files_of_unequal_length_are_cut_to_what_both_have(tmp_path: Path) -> None:
     one, other = tmp_path / "one", tmp_path / "other"
     one.write_bytes(b"a\nb\nc\n")
     other.write_bytes(b"A\nB\nhal")
@@ -164,7 +181,9 @@ def test_files_of_unequal_length_are_cut_to_what_both_have(tmp_path):
     assert one.read_bytes() == b""
 
 
-def test_a_kill_between_the_last_renames_costs_nothing(teacher, expected, tmp_path, monkeypatch):
+def test_a_kill_between_the_last_renames_costs_nothing(
+    teacher: Path, expected: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     assert command(teacher, tmp_path / "said") == 0
     (tmp_path / "said.target").rename(tmp_path / ".partial-said.target")
     monkeypatch.setattr(Translator, "translate_lines", None)  # nothing is left to translate
@@ -173,7 +192,9 @@ def test_a_kill_between_the_last_renames_costs_nothing(teacher, expected, tmp_pa
     assert len(read(tmp_path / "said.source")) == len(expected)
 
 
-def test_another_way_of_translating_is_not_mixed_in(teacher, tmp_path, capsys):
+def test_another_way_of_translating_is_not_mixed_in(
+    teacher: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     (tmp_path / ".partial-said.source").write_text("a\n")
     (tmp_path / ".partial-said.target").write_text("b\n")
     (tmp_path / "said.json").write_text(json.dumps({"policy": "wait-k:3"}))
@@ -182,7 +203,7 @@ def test_another_way_of_translating_is_not_mixed_in(teacher, tmp_path, capsys):
     assert (tmp_path / ".partial-said.target").read_text() == "b\n"
 
 
-def test_two_at_once_are_one_too_many(teacher, tmp_path, capsys):
+def test_two_at_once_are_one_too_many(teacher: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     with sole_writer(tmp_path / "said", "distilling into"):
         assert command(teacher, tmp_path / "said") == 2
     assert "another process is distilling" in capsys.readouterr().err
@@ -190,14 +211,18 @@ def test_two_at_once_are_one_too_many(teacher, tmp_path, capsys):
     assert command(teacher, tmp_path / "said") == 0
 
 
-def test_somebody_elses_file_is_not_overwritten(teacher, tmp_path, capsys):
+def test_somebody_elses_file_is_not_overwritten(
+    teacher: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     (tmp_path / "said.json").write_text('[{"set": "precious"}]')
     assert command(teacher, tmp_path / "said") == 2
     assert "does not describe a distillation" in capsys.readouterr().err
     assert (tmp_path / "said.json").read_text() == '[{"set": "precious"}]'
 
 
-def test_a_place_that_cannot_be_written_is_said_in_one_line(teacher, tmp_path, capsys):
+def test_a_place_that_cannot_be_written_is_said_in_one_line(
+    teacher: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     (tmp_path / "file").write_text("")
     for out in (tmp_path / "file" / "said", Path("/proc/nowhere/said")):
         assert command(teacher, out) == 2
@@ -206,7 +231,9 @@ def test_a_place_that_cannot_be_written_is_said_in_one_line(teacher, tmp_path, c
 
 
 @pytest.mark.parametrize("sides", [("source", "target"), ("source",), ("target",)])
-def test_finished_files_are_not_overwritten(teacher, tmp_path, capsys, sides):
+def test_finished_files_are_not_overwritten(
+    teacher: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], sides: tuple[str, ...]
+) -> None:
     for side in sides:
         (tmp_path / f"said.{side}").write_text("precious\n")
     assert command(teacher, tmp_path / "said") == 2
@@ -224,14 +251,16 @@ def test_finished_files_are_not_overwritten(teacher, tmp_path, capsys, sides):
         (["--out", "."], "expected the start of two file names"),
     ],
 )
-def test_mistakes_are_said_in_one_line(teacher, tmp_path, capsys, more, complaint):
+def test_mistakes_are_said_in_one_line(
+    teacher: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], more: list[str], complaint: str
+) -> None:
     assert command(teacher, tmp_path / "said", *more) == 2
     error = capsys.readouterr().err
     assert complaint in error
     assert error.count("\n") == 1
 
 
-def test_the_english_of_a_chinese_corpus_becomes_german(tmp_path, capsys):
+def test_the_english_of_a_chinese_corpus_becomes_german(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Back-translation: people's English as the target of de-en, a model's German as its source."""
     english = ["A dog runs.", "Two men sit on a bench."]
     (tmp_path / "zhen-small").mkdir()
@@ -251,7 +280,9 @@ def test_the_english_of_a_chinese_corpus_becomes_german(tmp_path, capsys):
 
 
 @pytest.mark.slow
-def test_a_recipe_trains_on_the_result(teacher, tmp_path, toy_config, capsys):
+def test_a_recipe_trains_on_the_result(
+    teacher: Path, tmp_path: Path, toy_config: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     assert command(teacher, tmp_path / "said") == 0
     source, target = capsys.readouterr().out.split()
     options = changes(train__steps=3, train__validate_every=3, data__train_files=json.dumps([source, target]))

@@ -23,7 +23,7 @@ def text(tmp_path: Path) -> Path:
     return file
 
 
-def test_concurrent_processes_lose_no_scores(text, tmp_path):
+def test_concurrent_processes_lose_no_scores(text: Path, tmp_path: Path) -> None:
     """Each process is slow between reading and writing the scores, as on a slow disk."""
     slow = (
         "import sys, time; from stacl.support import files; from stacl.__main__ import main; sync = files._sync\n"
@@ -46,7 +46,9 @@ def test_concurrent_processes_lose_no_scores(text, tmp_path):
     assert not list((tmp_path / "out").glob(".*"))
 
 
-def test_a_second_writer_of_a_trace_file_is_refused(text, tmp_path, capsys):
+def test_a_second_writer_of_a_trace_file_is_refused(
+    text: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     command = ["evaluate", "photos-de-en", "--source", str(text), "--reference", str(text)]
     command += ["--policy", "wait-k:1", "--out", str(tmp_path / "out")]
     with sole_writer(tmp_path / "out" / "wait-k-1.jsonl", "writing to"):
@@ -55,7 +57,7 @@ def test_a_second_writer_of_a_trace_file_is_refused(text, tmp_path, capsys):
     assert not list((tmp_path / "out").iterdir())
 
 
-def test_a_waiter_takes_the_new_lock_after_the_old_one_is_removed(tmp_path):
+def test_a_waiter_takes_the_new_lock_after_the_old_one_is_removed(tmp_path: Path) -> None:
     """Otherwise it and the next process would each hold a different lock file."""
     order: list[str] = []
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+from pathlib import Path
 
 import pytest
 
@@ -17,7 +18,7 @@ from tests.conftest import stacl
 pytestmark = pytest.mark.slow
 
 
-def test_an_exported_run_translates_like_the_run(copy_run, tmp_path):
+def test_an_exported_run_translates_like_the_run(copy_run: Path, tmp_path: Path) -> None:
     done = stacl("export", copy_run, tmp_path / "fast")
     assert done.returncode == 0, done.stderr
     assert done.stdout.rstrip().endswith("MB")
@@ -30,7 +31,7 @@ def test_an_exported_run_translates_like_the_run(copy_run, tmp_path):
     assert said.stdout.splitlines() == [" ".join(words) for words in theirs]
 
 
-def test_another_vocabulary_is_an_error(tmp_path):
+def test_another_vocabulary_is_an_error(tmp_path: Path) -> None:
     folder = tmp_path / "de-en"
     shutil.copytree(pretrained.folder("de-en"), folder)
     api.load(folder)
@@ -39,7 +40,7 @@ def test_another_vocabulary_is_an_error(tmp_path):
         api.load(folder)
 
 
-def test_mistakes(copy_run, tmp_path):
+def test_mistakes(copy_run: Path, tmp_path: Path) -> None:
     (tmp_path / "there").mkdir()
     for arguments, message in [
         ((copy_run, tmp_path / "there"), "already exists"),
@@ -53,7 +54,7 @@ def test_mistakes(copy_run, tmp_path):
         assert len(done.stderr.splitlines()) == 1
 
 
-def test_folders_of_the_data_are_removed():
+def test_folders_of_the_data_are_removed() -> None:
     data = DataSettings(source="de", target="en", root="/home/me", corpora=["multi30k*2", "files:path=/home/me/said*3"])
     kept = onnx._without_folders(Config(data=data, model=ModelSettings(start="/home/me/runs/first")))
     assert kept.data.corpora == ["multi30k*2", "files:path=said*3"]

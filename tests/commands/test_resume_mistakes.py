@@ -5,6 +5,9 @@ from __future__ import annotations
 import dataclasses
 import json
 import shutil
+from pathlib import Path
+
+import pytest
 
 from stacl import api
 from stacl.__main__ import main
@@ -13,7 +16,9 @@ from stacl.training import trainer
 from tests.conftest import changes, complaint
 
 
-def test_a_run_is_not_overwritten(trained, capsys, quick):
+def test_a_run_is_not_overwritten(
+    trained: Path, capsys: pytest.CaptureFixture[str], quick: tuple[Path, *tuple[str, ...]]
+) -> None:
     before = {path: path.stat().st_mtime_ns for path in trained.rglob("*") if path.is_file()}
     assert "already holds a run" in complaint(capsys, "train", *quick, "--out", trained)
     said = complaint(capsys, "train", "--resume", "--out", trained, "--set", "model.width=64")
@@ -27,7 +32,9 @@ def test_a_run_is_not_overwritten(trained, capsys, quick):
     assert before == {path: path.stat().st_mtime_ns for path in trained.rglob("*") if path.is_file()}
 
 
-def test_a_run_without_its_data_can_be_resumed(trained, capsys, quick):
+def test_a_run_without_its_data_can_be_resumed(
+    trained: Path, capsys: pytest.CaptureFixture[str], quick: tuple[Path, *tuple[str, ...]]
+) -> None:
     """The encoded data was removed to save space. The vocabulary must stay, because the weights belong to it."""
     shutil.rmtree(trained / "data")
     vocabulary, before = trained / "vocabulary" / "source.model", api.load(trained).translate("ba be")
@@ -38,7 +45,7 @@ def test_a_run_without_its_data_can_be_resumed(trained, capsys, quick):
     assert api.load(trained).translate("ba be") == before
 
 
-def test_the_best_model_is_reset_when_the_measure_changes(trained, capsys):
+def test_the_best_model_is_reset_when_the_measure_changes(trained: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """BLEU is always above a negative loss. If they were compared, no later model would be the best."""
     assert model_facts(trained / "model.safetensors")["step"] <= 4
     changed = ["--set", "train.select=loss", "--set", "train.steps=6"]
@@ -50,9 +57,14 @@ def test_the_best_model_is_reset_when_the_measure_changes(trained, capsys):
     assert "best model from step 8" in capsys.readouterr().err
 
 
-def test_at_equal_bleu_a_lower_loss_is_better(quick, tmp_path, capsys, monkeypatch):
+def test_at_equal_bleu_a_lower_loss_is_better(
+    quick: tuple[Path, *tuple[str, ...]],
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     """At the start BLEU stays 0 while the loss falls."""
-    measured = trainer.validate
+    measured = trainer.validate  # type: ignore[attr-defined]
     monkeypatch.setattr(trainer, "validate", lambda *given: dataclasses.replace(measured(*given), bleu=0.0))
     out = tmp_path / "run"
     early = changes(train__steps=6, train__validate_every=2, train__patience=2, train__bleu_lines=4)
@@ -62,12 +74,12 @@ def test_at_equal_bleu_a_lower_loss_is_better(quick, tmp_path, capsys, monkeypat
     assert "all 6 steps are done; best model from step 6" in said
 
 
-def test_resume_with_another_precision(trained, capsys):
+def test_resume_with_another_precision(trained: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["train", "--resume", "--out", str(trained), *changes(train__precision="float16", train__steps=6)]) == 0
     assert "train.precision changes from auto to float16" in capsys.readouterr().err
 
 
-def test_resume_with_larger_batches(trained, capsys):
+def test_resume_with_larger_batches(trained: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """The epoch now has fewer batches than were already done, so the next epoch begins."""
     changes = ["--set", "train.budget=100000", "--set", "train.steps=6"]
     assert main(["train", "--resume", "--out", str(trained), *changes]) == 0
@@ -76,7 +88,9 @@ def test_resume_with_larger_batches(trained, capsys):
     assert "all 6 steps are done" in said
 
 
-def test_a_damaged_checkpoint_is_named_and_the_previous_one_works(trained, capsys):
+def test_a_damaged_checkpoint_is_named_and_the_previous_one_works(
+    trained: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     newest = checkpoints(trained / "checkpoints")[-1]
     weights = newest / "weights.safetensors"
     content = bytearray(weights.read_bytes())
@@ -90,7 +104,7 @@ def test_a_damaged_checkpoint_is_named_and_the_previous_one_works(trained, capsy
     assert checkpoints(trained / "checkpoints")[-1].name == newest.name
 
 
-def test_foreign_and_truncated_checkpoints(trained, capsys, tmp_path):
+def test_foreign_and_truncated_checkpoints(trained: Path, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     newest = checkpoints(trained / "checkpoints")[-1]
     state = json.loads((newest / "state.json").read_text())
     (newest / "state.json").write_text(json.dumps(state | {"format": 99}))
@@ -99,7 +113,7 @@ def test_foreign_and_truncated_checkpoints(trained, capsys, tmp_path):
     assert "is damaged or not a stacl checkpoint" in complaint(capsys, "train", "--resume", "--out", trained)
 
 
-def test_lines_that_a_run_did_not_write_are_named(trained, capsys):
+def test_lines_that_a_run_did_not_write_are_named(trained: Path, capsys: pytest.CaptureFixture[str]) -> None:
     resume = ("train", "--resume", "--out", trained, "--set", "train.steps=6")
     valid, log = trained / "data" / "valid.tsv", trained / "log.jsonl"
     for file, damage, message in (
@@ -120,7 +134,7 @@ def test_lines_that_a_run_did_not_write_are_named(trained, capsys):
     assert [json.loads(line)["step"] for line in log.read_text().splitlines()] == [2, 4, 6]
 
 
-def test_a_mean_cannot_be_resumed(trained, capsys):
+def test_a_mean_cannot_be_resumed(trained: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Without a checkpoint it would start from scratch and overwrite the weights."""
     shutil.rmtree(trained / "checkpoints")
     shutil.rmtree(trained / "data")
@@ -129,7 +143,7 @@ def test_a_mean_cannot_be_resumed(trained, capsys):
     assert (trained / "model.safetensors").read_bytes() == before
 
 
-def test_missing_data_is_encoded_again(trained, capsys):
+def test_missing_data_is_encoded_again(trained: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (trained / "data" / "valid.tsv").unlink()
     assert main(["train", "--resume", "--out", str(trained), "--set", "train.steps=6"]) == 0
     assert (trained / "data" / "valid.tsv").exists()
@@ -146,7 +160,9 @@ class Mine(Policy):
 """
 
 
-def test_an_edited_policy_file_prevents_resuming(tmp_path, capsys, quick):
+def test_an_edited_policy_file_prevents_resuming(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], quick: tuple[Path, *tuple[str, ...]]
+) -> None:
     """This includes changes that the schedule does not show: what it samples for each sentence."""
     own, run = tmp_path / "g.py", tmp_path / "own"
     own.write_text(DRAWING.format(most=3))
@@ -164,7 +180,9 @@ def test_an_edited_policy_file_prevents_resuming(tmp_path, capsys, quick):
     assert len(json.loads(kept.read_text())) == 101
 
 
-def test_a_finished_run_keeps_the_config_that_it_was_trained_with(trained, capsys):
+def test_a_finished_run_keeps_the_config_that_it_was_trained_with(
+    trained: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     before = (trained / "config.toml").read_bytes()
     assert main(["train", "--resume", "--out", str(trained), "--set", "train.rate=0.5"]) == 0
     assert "has already finished" in capsys.readouterr().err

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import io
 
+import pytest
+
 from stacl.commands._terminal import TerminalView
 from stacl.text.languages import language
 from tests.helpers import frames
 
 
-def test_a_finished_line_stays_whole_and_an_open_one_fits_the_window(monkeypatch):
+def test_a_finished_line_stays_whole_and_an_open_one_fits_the_window(monkeypatch: pytest.MonkeyPatch) -> None:
     out = io.StringIO()
     view = TerminalView(language("de"), language("en"), out)
     words = [f"word{number}" for number in range(40)]
@@ -24,7 +26,7 @@ def test_a_finished_line_stays_whole_and_an_open_one_fits_the_window(monkeypatch
         assert frames(out.getvalue())[-1] == (" ".join(words), " ".join(words))
 
 
-def test_wide_characters_are_shown_cleaned():
+def test_wide_characters_are_shown_cleaned() -> None:
     out = io.StringIO()
     view = TerminalView(language("zh"), language("en"), out)
     for key in "２０１９年我":
@@ -33,7 +35,7 @@ def test_wide_characters_are_shown_cleaned():
     assert frames(out.getvalue())[-1][0] == "2019年我"
 
 
-def test_an_unfinished_word_is_removed():
+def test_an_unfinished_word_is_removed() -> None:
     out = io.StringIO()
     view = TerminalView(language("de"), language("en"), out)
     view.add_source("Ein")
@@ -43,7 +45,7 @@ def test_an_unfinished_word_is_removed():
     assert frames(out.getvalue())[-1] == ("Ein", "A")
 
 
-def test_letters_of_an_unfinished_word_are_shown():
+def test_letters_of_an_unfinished_word_are_shown() -> None:
     """Without spaces, the next letters end a word. Until then letters are shown as typed."""
     out = io.StringIO()
     view = TerminalView(language("zh"), language("en"), out)

@@ -7,6 +7,8 @@ import math
 import os
 import shutil
 import subprocess
+from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
@@ -24,7 +26,7 @@ from tests.conftest import changes, complaint
 from tests.helpers import tiny_models
 
 
-def files(tmp_path, source: str, target: str):
+def files(tmp_path: Path, source: str, target: str) -> Path:
     (tmp_path / "a.de").write_text(source, encoding="utf-8")
     (tmp_path / "a.en").write_text(target, encoding="utf-8")
     (tmp_path / "own.toml").write_text(
@@ -65,7 +67,9 @@ def files(tmp_path, source: str, target: str):
         ("data.corpora=files:splits=x", "corpus files has no option 'splits'"),
     ],
 )
-def test_wrong_fields(tmp_path, capsys, quick, change, message):
+def test_wrong_fields(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], quick: tuple[Path, *tuple[str, ...]], change: str, message: str
+) -> None:
     said = complaint(capsys, "train", *quick, "--out", tmp_path / "run", "--set", change)
     assert message in said
     assert said.startswith("stacl train: ")
@@ -81,7 +85,9 @@ def test_wrong_fields(tmp_path, capsys, quick, change, message):
         ('data.unseen=["copy"]', "data.unseen takes NAME/SPLIT"),
     ],
 )
-def test_simple_mistakes_are_reported_before_any_work(tmp_path, capsys, quick, change, message):
+def test_simple_mistakes_are_reported_before_any_work(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], quick: tuple[Path, *tuple[str, ...]], change: str, message: str
+) -> None:
     if change.endswith("cuda") and torch.cuda.is_available():
         pytest.skip("there is a GPU")
     assert main(["train", *map(str, quick), "--out", str(tmp_path / "run"), "--set", change]) == 2
@@ -89,7 +95,9 @@ def test_simple_mistakes_are_reported_before_any_work(tmp_path, capsys, quick, c
     assert message in said
 
 
-def test_files_that_are_missing_misaligned_empty_or_not_text(tmp_path, capsys, quick):
+def test_files_that_are_missing_misaligned_empty_or_not_text(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], quick: tuple[Path, *tuple[str, ...]]
+) -> None:
     config = files(tmp_path, "eins\nzwei\n", "one\n")
     assert "lines" in complaint(capsys, "train", config, "--out", tmp_path / "r1")
     config = files(tmp_path, "", "")
@@ -106,14 +114,16 @@ def test_files_that_are_missing_misaligned_empty_or_not_text(tmp_path, capsys, q
     assert "not a run folder" in complaint(capsys, "train", "--resume", "--out", tmp_path / "nothing")
 
 
-def test_a_corpus_that_is_only_for_measuring(tmp_path, capsys):
+def test_a_corpus_that_is_only_for_measuring(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     config = files(tmp_path, "eins\n", "one\n")
     changed = changes(data__train_files="[]", data__corpora='["multi30k", "eval-deen"]')
     said = complaint(capsys, "train", config, "--out", tmp_path / "run", *changed)
     assert "corpus eval-deen has no training split; its splits are" in said
 
 
-def test_odd_white_space_in_a_validation_text_does_not_split_lines(tmp_path, capsys):
+def test_odd_white_space_in_a_validation_text_does_not_split_lines(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     """Some white space looks like a line end. Source and target must stay aligned."""
     odd = "ein\u2028Mann\x85geht\tund\rlacht\x0c jetzt"
     config = files(tmp_path, f"{odd}\nzwei Frauen\n", "a man walks and laughs now\ntwo\u2029women\n")
@@ -123,19 +133,25 @@ def test_odd_white_space_in_a_validation_text_does_not_split_lines(tmp_path, cap
     assert lines == ["ein Mann geht und lacht jetzt\ta man walks and laughs now", "zwei Frauen\ttwo women"]
 
 
-def test_a_policy_that_decreases(tmp_path, capsys, quick):
+def test_a_policy_that_decreases(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], quick: tuple[Path, *tuple[str, ...]]
+) -> None:
     (tmp_path / "mine.py").write_text("def down(t): return 9 - t\n")
     said = complaint(capsys, "train", *quick, "--out", tmp_path / "run", "--set", f"policy={tmp_path}/mine.py:down")
     assert "must not decrease" in said
 
 
-def test_a_failed_start_leaves_no_run(tmp_path, capsys, quick):
+def test_a_failed_start_leaves_no_run(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], quick: tuple[Path, *tuple[str, ...]]
+) -> None:
     """After the mistake is fixed, the same command works."""
     complaint(capsys, "train", *quick, "--out", tmp_path / "run", "--set", "text.vocabulary=60000")
     assert main(["train", *map(str, quick), "--out", str(tmp_path / "run")]) == 0
 
 
-def test_a_warm_start_that_does_not_fit(trained, tmp_path, capsys, quick):
+def test_a_warm_start_that_does_not_fit(
+    trained: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], quick: tuple[Path, *tuple[str, ...]]
+) -> None:
     """The mistake is found after the data is prepared. After it is fixed, the run continues from there."""
     options = [*quick, "--out", tmp_path / "next", "--set", f"model.start={trained}"]
     said = complaint(capsys, "train", *options, "--set", "model.width=64")
@@ -143,7 +159,7 @@ def test_a_warm_start_that_does_not_fit(trained, tmp_path, capsys, quick):
     assert main(["train", *map(str, options), "--resume"]) == 0
 
 
-def test_a_gradient_that_is_not_finite_is_skipped():
+def test_a_gradient_that_is_not_finite_is_skipped() -> None:
     model = tiny_models()["rnn"]
     before = {name: tensor.clone() for name, tensor in model.state_dict().items()}
     optimizer = optim.build(model, TrainSettings())
@@ -154,7 +170,7 @@ def test_a_gradient_that_is_not_finite_is_skipped():
     assert all(torch.equal(before[name], tensor) for name, tensor in model.state_dict().items())
 
 
-def test_a_vocabulary_that_is_missing(tmp_path, capsys):
+def test_a_vocabulary_that_is_missing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     config = files(tmp_path, "der kleine Hund schläft heute\n" * 30, "the small dog is asleep today\n" * 30)
     options = changes(text__shared="false", text__vocabulary=310, train__steps=1, train__validate_every=1)
     assert main(["train", str(config), "--out", str(tmp_path / "run"), *options]) == 0
@@ -163,20 +179,29 @@ def test_a_vocabulary_that_is_missing(tmp_path, capsys):
         api.load(tmp_path / "run")
 
 
-def test_a_rate_that_never_decreases(tmp_path, capsys, quick):
+def test_a_rate_that_never_decreases(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], quick: tuple[Path, *tuple[str, ...]]
+) -> None:
     short = changes(train__epochs=1, train__steps=1000, train__schedule="cosine")
     assert main(["train", *map(str, quick), *short, "--out", str(tmp_path / "run")]) == 0
     assert "the schedule ends at train.steps = 1,000; set train.steps=" in capsys.readouterr().err
 
 
-def test_incomplete_launcher_variables(tmp_path, capsys, quick, monkeypatch):
+def test_incomplete_launcher_variables(
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    quick: tuple[Path, *tuple[str, ...]],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setenv("WORLD_SIZE", "2")
     monkeypatch.delenv("RANK", raising=False)
     said = complaint(capsys, "train", *quick, "--out", tmp_path / "run")
     assert "start several processes with torchrun" in said
 
 
-def test_a_vocabulary_is_learned_from_all_of_the_text(tmp_path, capsys, monkeypatch):
+def test_a_vocabulary_is_learned_from_all_of_the_text(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
     """The last corpora are included too."""
     monkeypatch.setattr(prepare, "VOCABULARY_LINES", 40)
     config = files(tmp_path, "der Hund\n" * 100 + "Zebrastreifen\n" * 100, "the dog\n" * 100 + "crossing\n" * 100)
@@ -185,7 +210,9 @@ def test_a_vocabulary_is_learned_from_all_of_the_text(tmp_path, capsys, monkeypa
     assert len(api.load(tmp_path / "run").source_pieces.encode_word("Zebrastreifen")) < 8
 
 
-def test_unusable_run_folders(tmp_path, capsys, quick):
+def test_unusable_run_folders(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], quick: tuple[Path, *tuple[str, ...]]
+) -> None:
     (tmp_path / "a file").write_text("precious\n")
     assert "is a file, not a run folder" in complaint(capsys, "train", *quick, "--out", tmp_path / "a file")
     (tmp_path / "own" / "vocabulary").mkdir(parents=True)
@@ -193,7 +220,7 @@ def test_unusable_run_folders(tmp_path, capsys, quick):
     assert (tmp_path / "own" / "vocabulary").is_dir()
 
 
-def test_two_vocabularies_are_not_exchanged(tmp_path, quick):
+def test_two_vocabularies_are_not_exchanged(tmp_path: Path, quick: tuple[Path, *tuple[str, ...]]) -> None:
     """For the other direction of a run with two vocabularies, German must not use the English one."""
     config = files(tmp_path, "der kleine Hund schläft heute\n" * 30, "the small dog is asleep today\n" * 30)
     common = {"text__shared": "false", "text__vocabulary": 310, "train__steps": 1, "train__validate_every": 1}
@@ -207,7 +234,7 @@ def test_two_vocabularies_are_not_exchanged(tmp_path, quick):
     assert len(target.encode_word("schläft")) < len(source.encode_word("schläft"))
 
 
-def test_a_full_disk(tmp_path, capsys, quick):
+def test_a_full_disk(tmp_path: Path, capsys: pytest.CaptureFixture[str], quick: tuple[Path, *tuple[str, ...]]) -> None:
     """On a real file system that is too small: the last complete checkpoint is kept and can be resumed."""
     if os.geteuid() != 0 or shutil.which("mount") is None:
         pytest.skip("only root can mount a small file system to fill")
@@ -232,7 +259,7 @@ def test_a_full_disk(tmp_path, capsys, quick):
         subprocess.run(["umount", disk], check=True)
 
 
-def test_two_processes_cannot_train_in_one_folder(capsys, trained):
+def test_two_processes_cannot_train_in_one_folder(capsys: pytest.CaptureFixture[str], trained: Path) -> None:
     before = (trained / "config.toml").read_bytes(), checkpoints(trained / "checkpoints")
     with sole_use(trained, "training"):
         said = complaint(capsys, "train", "--resume", "--out", trained, "--set", "train.steps=6")
@@ -242,7 +269,7 @@ def test_two_processes_cannot_train_in_one_folder(capsys, trained):
     assert main(["train", "--resume", "--out", str(trained), "--set", "train.steps=6"]) == 0
 
 
-def test_loading_a_model_runs_no_code(tmp_path, quick):
+def test_loading_a_model_runs_no_code(tmp_path: Path, quick: tuple[Path, *tuple[str, ...]]) -> None:
     """A run folder may come from an untrusted source, and its config may name any file."""
     own, folder = tmp_path / "mine.py", tmp_path / "run"
     own.write_text("def g(t): return t + 1\n")
@@ -257,18 +284,22 @@ def test_loading_a_model_runs_no_code(tmp_path, quick):
     assert api.load(folder, policy=f"{own}:g").policy.schedule(9, 3) == [2, 3, 4]
 
 
-def test_a_policy_that_never_reads_trains_with_any_encoder(tmp_path, quick):
+def test_a_policy_that_never_reads_trains_with_any_encoder(
+    tmp_path: Path, quick: tuple[Path, *tuple[str, ...]]
+) -> None:
     changed = ("--set", "policy=none", "--set", "model.encoder=prefix", "--set", "train.steps=2")
     assert main(["train", *map(str, quick), "--out", str(tmp_path / "run"), *changed]) == 0
 
 
-def test_a_policy_that_is_edited_during_training_stays_the_same(tmp_path, quick, monkeypatch):
+def test_a_policy_that_is_edited_during_training_stays_the_same(
+    tmp_path: Path, quick: tuple[Path, *tuple[str, ...]], monkeypatch: pytest.MonkeyPatch
+) -> None:
     """In training, in sampling, in validation, and in the saved fingerprint."""
     mine, once = tmp_path / "mine.py", trainer.Trainer.resume
     mine.write_text("def g(t): return t + 1\n")
     outline = policy(f"{mine}:g").fingerprint()
 
-    def edited(self):
+    def edited(self: Any) -> Any:
         mine.write_text("half a defi")
         return once(self)
 
@@ -277,3 +308,15 @@ def test_a_policy_that_is_edited_during_training_stays_the_same(tmp_path, quick,
     options = [part for change in own for part in ("--set", change)]
     assert main(["train", *map(str, quick), "--out", str(tmp_path / "run"), *options]) == 0
     assert json.loads((tmp_path / "run" / "schedule.json").read_text()) == outline
+
+
+def test_a_missing_data_folder_names_the_option_of_train(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.delenv("STACL_DATA", raising=False)
+    config = Path(__file__).parents[2] / "configs" / "multi30k-de-en.toml"
+    assert main(["train", str(config), "--out", str(tmp_path / "run")]) == 2
+    message = capsys.readouterr().err
+    assert "--set data.root=FOLDER" in message
+    assert "STACL_DATA" in message
+    assert "--root" not in message

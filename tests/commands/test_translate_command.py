@@ -8,7 +8,9 @@ import re
 import signal
 import subprocess
 import threading
+from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 import msgspec
 import pytest
@@ -28,7 +30,7 @@ from tests.conftest import stacl
 pytestmark = pytest.mark.slow
 
 
-def test_a_word_is_written_before_its_line_or_the_input_ends(copy_run):
+def test_a_word_is_written_before_its_line_or_the_input_ends(copy_run: Path) -> None:
     """Every word is written while the process waits for the next one: nothing is buffered."""
     first, second = LINES[:2]
     with piped(copy_run, "--policy", "wait-k:1") as live:
@@ -40,6 +42,7 @@ def test_a_word_is_written_before_its_line_or_the_input_ends(copy_run):
         live.send("\n")
         assert live.read_until("\n$") == first + "\n"
         live.send(second)
+        assert live.process.stdin is not None
         live.process.stdin.close()
         assert live.rest() == f"{first}\n{second}\n"
         assert live.process.wait(TIMEOUT) == 0
@@ -55,13 +58,13 @@ def test_a_word_is_written_before_its_line_or_the_input_ends(copy_run):
         (f"{LINES[0]}\r\n{LINES[1]}", f"{LINES[0]}\n{LINES[1]}\n"),
     ],
 )
-def test_one_output_line_per_input_line(copy_run, text, expected):
+def test_one_output_line_per_input_line(copy_run: Path, text: str, expected: str) -> None:
     done = stacl("translate", copy_run, input=text)
     assert (done.stdout, done.stderr, done.returncode) == (expected, "", 0)
 
 
 @pytest.mark.parametrize("sent", [signal.SIGINT, signal.SIGTERM])
-def test_a_signal_while_waiting_finishes_the_sentence(babbler, sent):
+def test_a_signal_while_waiting_finishes_the_sentence(babbler: Path, sent: Any) -> None:
     words = LINES[1].split()[:5]
     before, due = session_output(babbler, words, "wait-k:3")
     assert (len(before), len(due) > 3) == (3, True)
@@ -75,7 +78,7 @@ def test_a_signal_while_waiting_finishes_the_sentence(babbler, sent):
         assert errors_of(live) == ""
 
 
-def test_a_signal_while_computing_stops_between_two_words(copy_run, tmp_path):
+def test_a_signal_while_computing_stops_between_two_words(copy_run: Path, tmp_path: Path) -> None:
     """With a file there is no waiting, so the signal arrives while a word is computed."""
     text, log = tmp_path / "long.txt", tmp_path / "log.jsonl"
     text.write_text("\n".join(LINES * 500) + "\n")
@@ -95,13 +98,15 @@ def test_a_signal_while_computing_stops_between_two_words(copy_run, tmp_path):
     assert lines[-1] == " ".join(last.target)
 
 
-def test_a_second_signal_stops_at_once(monkeypatch, tmp_path, capsys):
+def test_a_second_signal_stops_at_once(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     """In the middle of a beam step, after which the sentence cannot continue."""
     text = tmp_path / "one.de"
     text.write_text("Ein Mann und zwei Kinder, die am Strand mit einem Hund spielen.\n")
     write, steps = OnnxEngine.write, iter(range(1, 1000))
 
-    def interrupted(self, *arguments):
+    def interrupted(self: Any, *arguments: Any) -> Any:
         if next(steps) in (6, 9):
             os.kill(os.getpid(), signal.SIGINT)
         return write(self, *arguments)
@@ -112,7 +117,7 @@ def test_a_second_signal_stops_at_once(monkeypatch, tmp_path, capsys):
     assert capsys.readouterr().err == ""
 
 
-def test_a_non_blocking_output_is_made_blocking(copy_run):
+def test_a_non_blocking_output_is_made_blocking(copy_run: Path) -> None:
     """When a non-blocking pipe is full, Python would silently drop the rest."""
     ours, theirs = os.pipe()
     try:
@@ -125,7 +130,7 @@ def test_a_non_blocking_output_is_made_blocking(copy_run):
         os.close(theirs)
 
 
-def test_traces_hold_words_delays_and_times(copy_run, tmp_path):
+def test_traces_hold_words_delays_and_times(copy_run: Path, tmp_path: Path) -> None:
     log = tmp_path / "log.jsonl"
     done = stacl("translate", copy_run, "--policy", "wait-k:2", "--trace", log, input="\n".join(LINES[:3]) + "\n")
     assert done.returncode == 0
@@ -142,7 +147,7 @@ def test_traces_hold_words_delays_and_times(copy_run, tmp_path):
         assert 0 < trace.compute_seconds <= trace.write_times[-1] + 1
 
 
-def test_a_file_has_no_speaker_and_an_empty_line_is_a_sentence(copy_run, tmp_path):
+def test_a_file_has_no_speaker_and_an_empty_line_is_a_sentence(copy_run: Path, tmp_path: Path) -> None:
     text, log = tmp_path / "text", tmp_path / "log.jsonl"
     text.write_text(f"{LINES[0]}\n\n{LINES[1]}\n", encoding="utf-8")
     done = stacl("translate", copy_run, text, "--whole-lines", "--trace", log)
@@ -155,7 +160,7 @@ def test_a_file_has_no_speaker_and_an_empty_line_is_a_sentence(copy_run, tmp_pat
     assert first.compute_seconds > 0
 
 
-def test_the_trace_never_overwrites_the_text(copy_run, tmp_path):
+def test_the_trace_never_overwrites_the_text(copy_run: Path, tmp_path: Path) -> None:
     text = tmp_path / "text"
     text.write_text(f"{LINES[0]}\n")
     (tmp_path / "link").symlink_to(text)
@@ -171,7 +176,7 @@ def test_the_trace_never_overwrites_the_text(copy_run, tmp_path):
     assert text.read_text() == f"{LINES[0]}\n"
 
 
-def test_a_replacement_character_in_the_text_is_utf8(copy_run):
+def test_a_replacement_character_in_the_text_is_utf8(copy_run: Path) -> None:
     done = stacl("translate", copy_run, input=f"{LINES[0]} \ufffd\n")
     assert (done.returncode, done.stderr) == (0, "")
 
@@ -188,14 +193,14 @@ def test_a_replacement_character_in_the_text_is_utf8(copy_run):
         ("full", None),
     ],
 )
-def test_only_a_model_for_all_lags_is_adaptive_by_default(trained, expected):
+def test_only_a_model_for_all_lags_is_adaptive_by_default(trained: str, expected: str | None) -> None:
     shipped = load("photos-de-en")
     manifest = msgspec.structs.replace(shipped.manifest, policy=trained)
     translator = Translator(manifest, shipped.engine, shipped.source_pieces, shipped.target_pieces)
     assert str(translator.live_policy) == (expected or str(policy(trained).decoding_policy()))
 
 
-def test_the_default_policy_of_a_model_for_every_k_is_adaptive(copy_run, tmp_path):
+def test_the_default_policy_of_a_model_for_every_k_is_adaptive(copy_run: Path, tmp_path: Path) -> None:
     for model, expected in ((pretrained.folder("photos-de-en"), "confidence:2-6"), (copy_run, "wait-k:1")):
         log = tmp_path / f"{model.name}.jsonl"
         done = stacl("translate", model, "--trace", log, input=f"{LINES[0]}\n")
@@ -203,7 +208,7 @@ def test_the_default_policy_of_a_model_for_every_k_is_adaptive(copy_run, tmp_pat
         assert [trace.policy for trace in logs.read(log, "trace")] == [expected]
 
 
-def test_pace_simulates_a_speaker(copy_run, tmp_path):
+def test_pace_simulates_a_speaker(copy_run: Path, tmp_path: Path) -> None:
     log, (line, *_) = tmp_path / "log.jsonl", LINES
     done = stacl("translate", copy_run, "--policy", "wait-k:1", "--pace", 0.2, "--trace", log, input=line)
     assert done.stdout == line + "\n"
@@ -238,7 +243,7 @@ def test_pace_simulates_a_speaker(copy_run, tmp_path):
         (["{run}", "--polic", "wait-k:3", "--paces", "3"], "unknown option --paces; did you mean --pace?"),
     ],
 )
-def test_mistakes_are_one_line(copy_run, tmp_path, options, message):
+def test_mistakes_are_one_line(copy_run: Path, tmp_path: Path, options: list[str], message: str) -> None:
     def named(text: str) -> str:
         return text.format(run=copy_run, tmp=tmp_path)
 
@@ -249,7 +254,7 @@ def test_mistakes_are_one_line(copy_run, tmp_path, options, message):
     assert named(message) in done.stderr
 
 
-def test_odd_text_keeps_its_number_of_lines(copy_run, tmp_path):
+def test_odd_text_keeps_its_number_of_lines(copy_run: Path, tmp_path: Path) -> None:
     odd = [b"\xff\xfe sch\xf6n \xf0\x9f", b"\x00\x07 \x1b[31m\x7f", "😀 👩‍👩‍👧 🇩🇪".encode(), b"x" * 10_000]
     odd += ["שלום مرحبا".encode(), "我们在学习。".encode(), "▁baba▁ ▁".encode(), b"baba. Befe! 3. Mal", b"\xc2"]
     log = tmp_path / "log.jsonl"
@@ -270,27 +275,28 @@ def test_odd_text_keeps_its_number_of_lines(copy_run, tmp_path):
 
 
 @pytest.mark.parametrize(("model", "text", "encoding"), [("de-en", "schön", "latin1"), ("zh-en", "你好", "gb18030")])
-def test_text_that_is_not_utf8_gets_an_encoding_suggestion(model, text, encoding):
+def test_text_that_is_not_utf8_gets_an_encoding_suggestion(model: str, text: str, encoding: str) -> None:
     done = subprocess.run(command(model), input=text.encode(encoding), capture_output=True, env=environment())
     assert done.returncode == 0
     assert f"iconv -f {encoding} -t utf-8".encode() in done.stderr
 
 
-def test_a_closed_output_pipe_is_not_an_error(copy_run, tmp_path):
+def test_a_closed_output_pipe_is_not_an_error(copy_run: Path, tmp_path: Path) -> None:
     text = tmp_path / "long.txt"
     text.write_text("\n".join(LINES * 100) + "\n")
     with piped(copy_run, text, "--policy", "wait-k:1") as live:
         live.read_until("\n")
+        assert live.process.stdout is not None
         live.process.stdout.close()  # like `| head -1`
         assert live.process.wait(TIMEOUT) == 141
         assert errors_of(live) == ""
 
 
-def test_a_non_blocking_input_is_read():
+def test_a_non_blocking_input_is_read() -> None:
     """Another process may have made a shared pipe or terminal non-blocking."""
     ear, mouth = os.pipe()
     os.set_blocking(ear, False)
-    stop = SimpleNamespace(waiting=contextlib.nullcontext)
+    stop: Any = SimpleNamespace(waiting=contextlib.nullcontext)
     later = threading.Timer(0.3, os.write, (mouth, b"Ein Hund"))
     later.start()
     assert _input.wait_for(ear, 100, stop) == b"Ein Hund"

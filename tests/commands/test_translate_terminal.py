@@ -5,6 +5,7 @@ from __future__ import annotations
 import signal
 import termios
 import time
+from pathlib import Path
 
 import pytest
 
@@ -14,7 +15,7 @@ from tests.helpers import frames
 pytestmark = pytest.mark.slow
 
 
-def test_two_lines_follow_the_keys(copy_run):
+def test_two_lines_follow_the_keys(copy_run: Path) -> None:
     first, second, third = LINES[1].split()[:3]
     with terminal(copy_run, "--policy", "wait-k:1") as (live, theirs):
         before = termios.tcgetattr(theirs)
@@ -35,7 +36,7 @@ def test_two_lines_follow_the_keys(copy_run):
         assert termios.tcgetattr(theirs) == before
 
 
-def test_the_lag_is_shown_and_an_interrupt_restores_the_terminal(babbler):
+def test_the_lag_is_shown_and_an_interrupt_restores_the_terminal(babbler: Path) -> None:
     words = LINES[1].split()[:5]
     said, due = session_output(babbler, words, "wait-k:3")
     with terminal(babbler, "--policy", "wait-k:3") as (live, theirs):

@@ -19,7 +19,8 @@ from tests.corpora.test_ding import ENTRIES
 from tests.samples import SAMPLE, corpora
 
 NAMES = plugins.names("corpora")
-FOLDERS = [name for name in NAMES if issubclass(plugins.find("corpora", name, Corpus), FolderCorpus)]
+KINDS = {name: plugins.find("corpora", name, Corpus) for name in NAMES}  # type: ignore[type-abstract]
+FOLDERS = [name for name in NAMES if issubclass(KINDS[name], FolderCorpus)]
 
 
 @pytest.fixture(autouse=True)

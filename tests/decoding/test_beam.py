@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import pytest
@@ -12,17 +14,18 @@ from stacl.decoding.beam import next_pieces
 from stacl.decoding.hypothesis import Hypothesis, PrefixState
 from stacl.decoding.options import Decoding
 from stacl.decoding.rules import Rules
+from stacl.live.translator import Translator
 from stacl.models.batch import collate
 from stacl.models.masks import reading
-from stacl.policies.base import policy
-from stacl.text.sentences import SENTENCE_END
+from stacl.policies.base import Policy, policy
+from stacl.text.sentences import SENTENCE_END, SentenceEnd
 from stacl.text.subwords import END
-from tests.helpers import GERMAN, random_translator
+from tests.helpers import GERMAN, model_of, random_translator
 from tests.live.test_session import TRANSLATORS, every_model, live
 
 
 @every_model
-def test_the_beam_does_not_change_words_before_the_end(name):
+def test_the_beam_does_not_change_words_before_the_end(name: str) -> None:
     translator = TRANSLATORS[name]
     greedy, _ = live(translator, GERMAN[1], "wait-k:2")
     searched, _ = live(translator, GERMAN[1], "wait-k:2", beam=4)
@@ -30,7 +33,7 @@ def test_the_beam_does_not_change_words_before_the_end(name):
 
 
 @every_model
-def test_the_look_ahead_does_not_see_unread_source(name):
+def test_the_look_ahead_does_not_see_unread_source(name: str) -> None:
     """The output so far does not depend on the rest of the source."""
     written = []
     for rest in (["Nein."], ["über", "den", "Zaun", "und", "lacht."], []):
@@ -44,19 +47,20 @@ def test_the_look_ahead_does_not_see_unread_source(name):
 
 
 @pytest.mark.parametrize("ahead", [0, 2])
-def test_a_beam_yields_after_each_piece(monkeypatch, ahead):
+def test_a_beam_yields_after_each_piece(monkeypatch: pytest.MonkeyPatch, ahead: int) -> None:
     """A sentence of hundreds of words takes seconds, in which a server must serve other sessions."""
     translator = TRANSLATORS["transformer-causal"]
     expected = translator.translate_lines([GERMAN[1]], "wait-k:6", decoding=Decoding(beam=3, ahead=ahead))[0]
     writes, write = [0], translator.engine.write
 
-    def counted(*arguments):
+    def counted(*arguments: Any) -> Any:
         writes[-1] += 1
         return write(*arguments)
 
     monkeypatch.setattr(translator.engine, "write", counted)
     session, written = translator.stream("wait-k:6", decoding=Decoding(beam=3, ahead=ahead)), []
-    for item in [*GERMAN[1].split(), SENTENCE_END]:
+    items: list[str | SentenceEnd] = [*GERMAN[1].split(), SENTENCE_END]
+    for item in items:
         for word in session.take(item):
             writes.append(0)
             written += [word.text] if word else []
@@ -69,16 +73,16 @@ class Fork:
 
     A, B, C, GOOD = 5, 6, 7, 8
 
-    def start(self, size=1):
+    def start(self, size: int = 1) -> None:
         return None
 
-    def read(self, state, pieces):
+    def read(self, state: Any, pieces: np.ndarray) -> None:
         return None
 
-    def select(self, state, rows):
+    def select(self, state: Any, rows: np.ndarray) -> None:
         return None
 
-    def write(self, state, previous, visible=None):
+    def write(self, state: Any, previous: np.ndarray, visible: np.ndarray | None = None) -> tuple[None, np.ndarray]:
         chances = np.full((len(previous), 12), 1e-3)
         for row, piece in zip(chances, previous, strict=True):
             if piece == self.A:
@@ -92,7 +96,7 @@ class Fork:
         return None, np.log(chances)
 
 
-def test_the_look_ahead_finds_the_better_branch():
+def test_the_look_ahead_finds_the_better_branch() -> None:
     engine, found = Fork(), []
     committed = Hypothesis(pieces=[Fork.A], reads=[1], units=1)
     prefix = PrefixState(committed, Fork.A, read=2, source=[3, 3], source_ended=False)
@@ -103,7 +107,7 @@ def test_the_look_ahead_finds_the_better_branch():
     assert found == [Fork.B, Fork.C, Fork.C]
 
 
-def tail_score(translator, line: str, trace_pieces, committed: int, chosen) -> float:
+def tail_score(translator: Translator, line: str, trace_pieces: Sequence[int], committed: int, chosen: Policy) -> float:
     """Return the mean log probability of the pieces after the committed ones, including END, by the masked pass."""
     pieces = translator.source_pieces
     batch = collate(
@@ -113,7 +117,7 @@ def tail_score(translator, line: str, trace_pieces, committed: int, chosen) -> f
         "word",
     )
     with torch.no_grad():
-        logits = translator.engine.model(batch, reading(chosen, batch, random.Random(0)))[0]
+        logits = model_of(translator.engine)(batch, reading(chosen, batch, random.Random(0)))[0]
     rules, written = translator.rules(chosen), Hypothesis()
     source = [*pieces.encode(line.split()), END]
     for row, piece in zip(logits.numpy(), [*trace_pieces, END], strict=True):
@@ -128,7 +132,9 @@ def beam_gains(name: str, spec: str) -> list[float]:
     """Return how much better the beam scores than greedy, for each sentence where both ended without the limit."""
     translator, chosen = random_translator(name), policy(spec)
     with torch.no_grad():
-        translator.engine.model.bias[END] += 1.5  # END is likelier: a tail that is cut at the limit cannot be compared
+        model_of(translator.engine).bias[END] += (
+            1.5  # END is likelier: a tail that is cut at the limit cannot be compared
+        )
     ends_word, gains = translator.source_pieces.ends_word, []
     for line in GERMAN:
         found = []
@@ -152,18 +158,18 @@ def beam_gains(name: str, spec: str) -> list[float]:
 
 @pytest.mark.parametrize("spec", ["full", "wait-k:2", "wait-k:30"])
 @every_model
-def test_the_beam_scores_at_least_as_well_as_greedy(name, spec):
+def test_the_beam_scores_at_least_as_well_as_greedy(name: str, spec: str) -> None:
     gains = beam_gains(name, spec)
     assert len(gains) >= 4  # enough sentences to compare
     assert min(gains) >= -1e-5
 
 
 @pytest.mark.parametrize("spec", ["full", "wait-k:2"])
-def test_the_beam_finds_what_greedy_misses(spec):
+def test_the_beam_finds_what_greedy_misses(spec: str) -> None:
     assert max(gain for name in TRANSLATORS for gain in beam_gains(name, spec)) > 1e-3
 
 
-def test_a_wait_beyond_the_source_is_full_beam_search():
+def test_a_wait_beyond_the_source_is_full_beam_search() -> None:
     translator = TRANSLATORS["transformer-causal"]
     for line in GERMAN[:3]:
         full = translator.translate_lines([line], "full", decoding=Decoding(beam=4))[0]

@@ -8,6 +8,8 @@ import random
 import subprocess
 import sys
 import threading
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -21,6 +23,7 @@ from stacl.engines.torch import TorchEngine
 from stacl.export.onnx import export, export_model
 from stacl.live.translator import Translator
 from stacl.models import transformer
+from stacl.models.batch import Batch
 from stacl.models.masks import reading, visible_pieces
 from stacl.models.transformer import Transformer
 from stacl.policies.base import policy
@@ -29,7 +32,7 @@ from stacl.runs.folder import EXPORTED
 from stacl.support.errors import UserError
 from stacl.text.subwords import BEGIN
 from tests.conftest import ROOT
-from tests.helpers import GERMAN, VOCABULARY, random_batch, random_translator, row_of, tiny_models
+from tests.helpers import GERMAN, VOCABULARY, model_of, random_batch, random_translator, row_of, tiny_models
 
 pytest.importorskip("onnx")
 pytest.importorskip("onnxruntime")
@@ -44,7 +47,7 @@ every_precision = pytest.mark.parametrize("precision", TOLERANCE)
 
 
 @pytest.fixture(scope="module")
-def engines(tmp_path_factory) -> dict[tuple[str, str], OnnxEngine]:
+def engines(tmp_path_factory: pytest.TempPathFactory) -> dict[tuple[str, str], OnnxEngine]:
     folder = tmp_path_factory.mktemp("engines")
     found = {}
     for name, model in MODELS.items():
@@ -54,7 +57,7 @@ def engines(tmp_path_factory) -> dict[tuple[str, str], OnnxEngine]:
     return found
 
 
-def masked(name: str, batch, spec: str, unit: str) -> tuple[np.ndarray, torch.Tensor]:
+def masked(name: str, batch: Batch, spec: str, unit: str) -> tuple[np.ndarray, torch.Tensor]:
     g = reading(policy(spec, unit), batch, random.Random(3))
     with torch.no_grad():
         return MODELS[name](batch, g).numpy(), g
@@ -68,7 +71,9 @@ def close(found: np.ndarray, expected: np.ndarray, precision: str) -> None:
 @every_policy
 @every_model
 @every_precision
-def test_live_equals_masked(engines, name, precision, spec, unit):
+def test_live_equals_masked(
+    engines: dict[tuple[str, str], OnnxEngine], name: str, precision: str, spec: str, unit: str
+) -> None:
     engine, batch = engines[name, precision], random_batch(unit)
     logits, g = masked(name, batch, spec, unit)
     for row in range(batch.size):
@@ -79,7 +84,7 @@ def test_live_equals_masked(engines, name, precision, spec, unit):
             while done < due:  # a few pieces at a time, as words arrive
                 upto = min(due, done + 2)
                 state = engine.read(state, np.array([source[done:upto]]))
-                done = upto
+                done = int(upto)
             state, live = engine.write(state, np.array([previous]))
             close(live[0], logits[row, step], precision)
 
@@ -88,7 +93,9 @@ def test_live_equals_masked(engines, name, precision, spec, unit):
 @every_policy
 @every_model
 @every_precision
-def test_batched_equals_masked(engines, name, precision, spec, unit):
+def test_batched_equals_masked(
+    engines: dict[tuple[str, str], OnnxEngine], name: str, precision: str, spec: str, unit: str
+) -> None:
     """Rows with different progress are decoded together with `visible`."""
     engine, batch = engines[name, precision], random_batch(unit)
     logits, g = masked(name, batch, spec, unit)
@@ -101,7 +108,7 @@ def test_batched_equals_masked(engines, name, precision, spec, unit):
 
 
 @every_model
-def test_several_rows_may_read_in_parts(engines, name):
+def test_several_rows_may_read_in_parts(engines: dict[tuple[str, str], OnnxEngine], name: str) -> None:
     engine, pieces = engines[name, "float32"], random_batch("word").source.numpy()
     at_once = engine.read(engine.start(len(pieces)), pieces)
     in_parts = engine.start(len(pieces))
@@ -113,21 +120,22 @@ def test_several_rows_may_read_in_parts(engines, name):
 
 
 @every_model
-def test_long_sentences_outgrow_the_first_buffers(engines, name):
+def test_long_sentences_outgrow_the_first_buffers(engines: dict[tuple[str, str], OnnxEngine], name: str) -> None:
     engine, reference = engines[name, "float32"], TorchEngine(MODELS[name])
     source = np.random.default_rng(0).integers(4, VOCABULARY, 600)
     read = {"causal": [2, 4, 90, 600], "prefix": [2, 4, 90]}[name.split("-")[1]]
+    both_engines: tuple[Any, Any] = (engine, reference)
     states = [engine.start(), reference.start()]
     for before, after in zip([0, *read], read, strict=False):
-        states = [e.read(s, source[None, before:after]) for e, s in zip((engine, reference), states, strict=True)]
+        states = [e.read(s, source[None, before:after]) for e, s in zip(both_engines, states, strict=True)]
         for piece in source[:60]:
-            both = [e.write(s, piece[None]) for e, s in zip((engine, reference), states, strict=True)]
+            both = [e.write(s, piece[None]) for e, s in zip(both_engines, states, strict=True)]
             states = [state for state, _ in both]
             close(both[0][1], both[1][1], "float32")
 
 
 @every_model
-def test_states_are_immutable(engines, name):
+def test_states_are_immutable(engines: dict[tuple[str, str], OnnxEngine], name: str) -> None:
     """Reading and writing do not change the old state, so it can be used again."""
     engine = engines[name, "float32"]
     before = engine.read(engine.start(), np.array([[5, 6, 7]]))
@@ -147,7 +155,7 @@ def test_states_are_immutable(engines, name):
 
 
 @every_model
-def test_one_state_serves_many_threads(engines, name):
+def test_one_state_serves_many_threads(engines: dict[tuple[str, str], OnnxEngine], name: str) -> None:
     engine = engines[name, "float32"]
     common = engine.read(engine.start(), np.array([[5, 6, 7]]))
     common, _ = engine.write(common, np.array([BEGIN]))
@@ -174,7 +182,7 @@ def test_one_state_serves_many_threads(engines, name):
 
 
 @every_model
-def test_rows_can_be_selected(engines, name):
+def test_rows_can_be_selected(engines: dict[tuple[str, str], OnnxEngine], name: str) -> None:
     engine, batch = engines[name, "float32"], random_batch("word")
     visible, rows = np.array([3, 2, 4, 1]), np.array([2, 0, 0])
     state = engine.read(engine.start(batch.size), batch.source.numpy())
@@ -187,7 +195,7 @@ def test_rows_can_be_selected(engines, name):
 
 
 @every_model
-def test_no_peeking(engines, name):
+def test_no_peeking(engines: dict[tuple[str, str], OnnxEngine], name: str) -> None:
     """Pieces after the visible ones do not change a single bit."""
     engine, pieces = engines[name, "int8"], random_batch("word").source.numpy()
     other = pieces.copy()
@@ -197,17 +205,17 @@ def test_no_peeking(engines, name):
     assert np.array_equal(one, two)
 
 
-def test_positions_are_those_of_the_model():
+def test_positions_are_those_of_the_model() -> None:
     expected = transformer.positions(0, 3000, 18, torch.device("cpu")).numpy()
     np.testing.assert_allclose(positions(3000, 18), expected, atol=1e-4)
 
 
 @every_model
 @pytest.mark.parametrize(("reading", "beam"), [("wait-k:1", 1), ("full", 1), ("wait-k:3,unit=piece", 3)])
-def test_words_are_those_of_torch(tmp_path, name, reading, beam):
+def test_words_are_those_of_torch(tmp_path: Path, name: str, reading: str, beam: int) -> None:
     """Whole lines and live sessions, greedy and with a beam."""
     translator = random_translator(name)
-    export_model(translator.engine.model, tmp_path / EXPORTED, "float32")
+    export_model(model_of(translator.engine), tmp_path / EXPORTED, "float32")
     fast = Translator(
         translator.manifest,
         load_engine(tmp_path / EXPORTED)[0],
@@ -223,8 +231,8 @@ def test_words_are_those_of_torch(tmp_path, name, reading, beam):
     assert tuple(word.text for word in said) == expected[0].target
 
 
-def test_a_vocabulary_for_both_languages_is_stored_once(tmp_path):
-    size = {"width": 64, "inner": 128, "heads": 4, "encoder_layers": 1, "decoder_layers": 1}
+def test_a_vocabulary_for_both_languages_is_stored_once(tmp_path: Path) -> None:
+    size: dict[str, Any] = {"width": 64, "inner": 128, "heads": 4, "encoder_layers": 1, "decoder_layers": 1}
     for shared in (True, False):
         export_model(Transformer(4000, 4000, **size, shared=shared), tmp_path / str(shared), "int8")
     once, twice = ((tmp_path / str(shared) / WEIGHTS).stat().st_size for shared in (True, False))
@@ -233,7 +241,7 @@ def test_a_vocabulary_for_both_languages_is_stored_once(tmp_path):
     assert twice > once + 4000 * 64
 
 
-def test_models_that_cannot_be_exported(tmp_path):
+def test_models_that_cannot_be_exported(tmp_path: Path) -> None:
     with pytest.raises(UserError, match="Transformers"):
         export_model(tiny_models()["rnn"], tmp_path / "rnn")
     with pytest.raises(UserError, match="int8, float32"):
@@ -250,7 +258,7 @@ def _small(width: int, heads: int) -> Transformer:
     return Transformer(40, 40, width=width, inner=32, heads=heads, encoder_layers=1, decoder_layers=1)
 
 
-def test_damage_is_reported(tmp_path):
+def test_damage_is_reported(tmp_path: Path) -> None:
     folder = tmp_path / "model"
     export_model(MODELS["transformer-causal"], folder, "int8")
     weights = (folder / WEIGHTS).read_bytes()
@@ -287,7 +295,7 @@ for trace in translator.translate_lines(lines):
 
 @pytest.mark.slow
 @every_precision
-def test_a_trained_model_translates_the_same_without_torch(copy_run, tmp_path, precision):
+def test_a_trained_model_translates_the_same_without_torch(copy_run: Path, tmp_path: Path, precision: str) -> None:
     """Translates with an exported folder in a Python process that cannot import torch."""
     folder = export(copy_run, tmp_path / "exported", precision)
     assert not (folder / "model.safetensors").exists()
@@ -312,7 +320,8 @@ def test_a_trained_model_translates_the_same_without_torch(copy_run, tmp_path, p
 
 def logits_of(engine: OnnxEngine, pieces: np.ndarray, chosen: list[int] | None = None) -> np.ndarray:
     """Return logits [B, 3, V] after the pieces. From the second step on, only for the chosen rows if given."""
-    state, found, rows = engine.read(engine.start(len(pieces)), pieces), [], list(range(len(pieces)))
+    found: list[np.ndarray] = []
+    state, rows = engine.read(engine.start(len(pieces)), pieces), list(range(len(pieces)))
     for step in range(3):
         if step == 1 and chosen is not None:
             state, found, rows = engine.select(state, np.array(chosen)), [found[0][chosen]], chosen
@@ -321,9 +330,10 @@ def logits_of(engine: OnnxEngine, pieces: np.ndarray, chosen: list[int] | None =
     return np.stack(found, axis=1)
 
 
-def test_a_row_has_the_same_logits_in_every_batch():
+def test_a_row_has_the_same_logits_in_every_batch() -> None:
     """Bit for bit: rounding can amplify a small difference until a word changes."""
     engine = api.load("photos-de-en").engine
+    assert isinstance(engine, OnnxEngine)
     pieces = np.random.default_rng(1).integers(4, 4000, (9, 8))
     together = logits_of(engine, pieces)
     for size in range(1, 9):
@@ -331,7 +341,7 @@ def test_a_row_has_the_same_logits_in_every_batch():
     np.testing.assert_array_equal(logits_of(engine, pieces, [0, 1, 2]), together[:3])
 
 
-def test_padding_changes_nothing(engines, monkeypatch):
+def test_padding_changes_nothing(engines: dict[tuple[str, str], OnnxEngine], monkeypatch: pytest.MonkeyPatch) -> None:
     """Also on a processor that does not need the padding."""
     engine = engines["transformer-causal", "float32"]
     pieces = np.random.default_rng(2).integers(4, VOCABULARY, (5, 70))  # the buffers must grow

@@ -54,7 +54,16 @@ def simuleval(*arguments: object) -> subprocess.CompletedProcess[str]:
         ("class", "wait-k:3,unit=piece", 1, 0),
     ],
 )
-def test_the_same_words_delays_and_scores(copy_run, files, tmp_path, capsys, way, spec, beam, ahead):
+def test_the_same_words_delays_and_scores(
+    copy_run: Path,
+    files: tuple[Path, Path],
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    way: str,
+    spec: str,
+    beam: int,
+    ahead: int,
+) -> None:
     source, reference = files
     out = tmp_path / "simuleval"
     common = ("--source", source, "--policy", spec, "--beam", beam, "--ahead", ahead)
@@ -79,7 +88,7 @@ def test_the_same_words_delays_and_scores(copy_run, files, tmp_path, capsys, way
         assert float(scores[name]) == pytest.approx(found["scores"][our_name], abs=0.00051), name
 
 
-def test_an_empty_line_and_odd_words_pass_through(copy_run, tmp_path):
+def test_an_empty_line_and_odd_words_pass_through(copy_run: Path, tmp_path: Path) -> None:
     source, out = tmp_path / "source.txt", tmp_path / "out"
     source.write_text(f"{SOURCES[0]}\n\n\x07 baba {'x' * 600}\n", encoding="utf-8")
     done = simuleval(
@@ -100,7 +109,7 @@ def test_an_empty_line_and_odd_words_pass_through(copy_run, tmp_path):
         (["--model", "{run}", "--beam", "0"], "stacl agent: the beam must be from 1 to 100, not 0"),
     ],
 )
-def test_mistakes_are_one_line(copy_run, files, options, message):
+def test_mistakes_are_one_line(copy_run: Path, files: tuple[Path, Path], options: list[str], message: str) -> None:
     named = [option.format(run=copy_run) for option in options]
     done = simuleval(*WAYS["file"], *named, "--source", files[0], "--target", files[1])
     assert done.returncode == 2
@@ -108,7 +117,7 @@ def test_mistakes_are_one_line(copy_run, files, options, message):
     assert "Traceback" not in done.stderr
 
 
-def test_states_belong_to_the_caller(copy_run):
+def test_states_belong_to_the_caller(copy_run: Path) -> None:
     """One agent with two sentences at once, as in a pipeline: each has its own states."""
     agents, segments = importlib.import_module("simuleval.agents"), importlib.import_module("simuleval.data.segments")
     from stacl.interop.simuleval import StaclAgent
@@ -125,7 +134,7 @@ def test_states_belong_to_the_caller(copy_run):
     assert said == sentences
 
 
-def test_without_simuleval_the_module_can_be_imported_and_says_what_is_missing(monkeypatch):
+def test_without_simuleval_the_module_can_be_imported_and_says_what_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "simuleval", None)  # as if it were not installed
     for name in [name for name in sys.modules if name.startswith(("simuleval.", "stacl.interop."))]:
         monkeypatch.delitem(sys.modules, name)

@@ -22,7 +22,7 @@ def alive(kind: type) -> int:
     return sum(issubclass(type(thing), kind) for thing in gc.get_objects())
 
 
-def test_a_long_stream_loses_nothing_and_does_not_grow(monkeypatch):
+def test_a_long_stream_loses_nothing_and_does_not_grow(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("stacl.live.session.KEPT_TRACES", 20)  # full after the first third
     translator = random_translator()
     third = len(WORDS) // 3
@@ -38,7 +38,7 @@ def test_a_long_stream_loses_nothing_and_does_not_grow(monkeypatch):
             tracemalloc.reset_peak()
     finally:
         tracemalloc.stop()
-    assert stream.heard == WORDS
+    assert stream.source == WORDS
     assert stream.traced == stream.written > 0
     assert sum(stream.sentences) == len(stream.milliseconds) == len(WORDS)
     assert len(stream.sentences) > 100

@@ -5,7 +5,9 @@ from __future__ import annotations
 import asyncio
 import itertools
 import random
+from collections.abc import AsyncIterator
 from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -13,13 +15,18 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from stacl.decoding.engine import Engine
 from stacl.decoding.options import Decoding
+from stacl.live.sentence import Written
+from stacl.live.session import Session
+from stacl.live.translator import Translator
 from stacl.models.batch import collate
 from stacl.models.masks import reading
-from stacl.policies.base import policy
+from stacl.policies.base import Policy, policy
 from stacl.support.errors import UserError
 from stacl.text.subwords import END
-from tests.helpers import GERMAN, random_translator, tiny_models
+from stacl.traces.trace import Trace
+from tests.helpers import GERMAN, model_of, random_translator, tiny_models
 
 TRANSLATORS = {name: random_translator(name) for name in tiny_models()}
 POLICIES = ["full", "none", "wait-k:1", "wait-k:3", "wait-k:2,c=0.25", "wait-k:2,c=-1/4", "wait-k:30"]
@@ -34,17 +41,18 @@ beams = pytest.mark.parametrize(
 class Spy:
     """An engine that records its results."""
 
-    def __init__(self, engine) -> None:
-        self.engine, self.logits = engine, []
+    def __init__(self, engine: Engine[Any]) -> None:
+        self.engine = engine
+        self.logits: list[np.ndarray] = []
         self.start, self.read, self.select = engine.start, engine.read, engine.select
 
-    def write(self, state, previous, visible=None):
+    def write(self, state: Any, previous: np.ndarray, visible: np.ndarray | None = None) -> tuple[Any, np.ndarray]:
         state, logits = self.engine.write(state, previous, visible)
         self.logits.append(logits.copy())
         return state, logits
 
 
-def live(translator, line: str, spec, **options):
+def live(translator: Translator, line: str, spec: str | Policy, **options: Any) -> tuple[list[list[Written]], Session]:
     """Feed a sentence to a session. Return the words of each call, and the session."""
     session = translator.stream(spec, decoding=Decoding(**options))
     said = [session.read(word) for word in line.split()]
@@ -55,7 +63,7 @@ def live(translator, line: str, spec, **options):
 @both_units
 @every_policy
 @every_model
-def test_live_logits_are_the_masked_ones(name, spec, unit):
+def test_live_logits_are_the_masked_ones(name: str, spec: str, unit: str) -> None:
     translator = random_translator(name)
     translator.engine = Spy(translator.engine)
     chosen = policy(spec, unit)
@@ -68,7 +76,7 @@ def test_live_logits_are_the_masked_ones(name, spec, unit):
     source = np.array(pieces.encode(GERMAN[0].split()))
     batch = collate([(source, np.array(hypothesis.pieces, dtype=np.int64))], pieces.ends_word, pieces.ends_word, unit)
     with torch.inference_mode():
-        masked = translator.engine.engine.model(batch, reading(chosen, batch, random.Random(0)))[0].numpy()
+        masked = model_of(translator.engine.engine)(batch, reading(chosen, batch, random.Random(0)))[0].numpy()
     spoken = np.concatenate(translator.engine.logits)
     assert len(spoken) == len(masked)
     np.testing.assert_allclose(spoken, masked, atol=1e-5, rtol=1e-5)
@@ -78,7 +86,7 @@ def test_live_logits_are_the_masked_ones(name, spec, unit):
 @both_units
 @every_policy
 @every_model
-def test_batched_decoding_writes_the_same(name, spec, unit, search):
+def test_batched_decoding_writes_the_same(name: str, spec: str, unit: str, search: dict[str, Any]) -> None:
     translator, chosen = TRANSLATORS[name], policy(spec, unit)
     lines = [GERMAN[0], GERMAN[4], "", "Nein.", "– ☺", f"☺ – Ein ☺ {'x' * 99}"]
     batched = translator.translate_lines(lines, chosen, decoding=Decoding(**search), size=4)
@@ -91,7 +99,7 @@ def test_batched_decoding_writes_the_same(name, spec, unit, search):
 @beams
 @every_policy
 @every_model
-def test_append_only(name, spec, search):
+def test_append_only(name: str, spec: str, search: dict[str, Any]) -> None:
     """The words of all calls are the trace, and delays never exceed the words that had arrived."""
     said, session = live(TRANSLATORS[name], GERMAN[1], spec, **search)
     words = [word for call in said for word in call]
@@ -101,7 +109,7 @@ def test_append_only(name, spec, search):
     assert [word.delay for word in words] == sorted(word.delay for word in words)
 
 
-def test_delays_follow_the_policy():
+def test_delays_follow_the_policy() -> None:
     _, session = live(TRANSLATORS["transformer-causal"], GERMAN[0], "wait-k:3")
     trace = session.trace
     assert list(trace.delays) == policy("wait-k:3").schedule(len(trace.source), len(trace.target))
@@ -112,7 +120,7 @@ TEXT = "Ein Mann schläft. Der 3. Hund, z. B. ein „großer“ 😀 – שלו�
 
 @settings(max_examples=20, deadline=None)
 @given(cuts=st.lists(st.integers(0, len(TEXT.encode())), max_size=40), segment=st.booleans())
-def test_any_chunks_of_bytes_give_the_same_words(cuts, segment):
+def test_any_chunks_of_bytes_give_the_same_words(cuts: list[int], segment: bool) -> None:
     translator = TRANSLATORS["transformer-causal"]
     expected = translator.stream("wait-k:2", segment=segment)
     whole = expected.feed(TEXT) + expected.close()
@@ -125,7 +133,7 @@ def test_any_chunks_of_bytes_give_the_same_words(cuts, segment):
     assert [trace.source for trace in session.traces] == [trace.source for trace in expected.traces]
 
 
-def test_no_source_word_is_lost_or_duplicated_at_sentence_ends():
+def test_no_source_word_is_lost_or_duplicated_at_sentence_ends() -> None:
     translator = TRANSLATORS["transformer-causal"]
     session = translator.stream("wait-k:2", segment=True)
     text = " ".join(GERMAN * 3)
@@ -135,7 +143,7 @@ def test_no_source_word_is_lost_or_duplicated_at_sentence_ends():
     assert len(session.traces) == len(GERMAN) * 3
 
 
-def test_the_policy_can_change_mid_sentence():
+def test_the_policy_can_change_mid_sentence() -> None:
     translator, words = TRANSLATORS["transformer-causal"], GERMAN[1].split()
     session = translator.stream("wait-k:6")
     before = [word for source in words[:6] for word in session.read(source)]
@@ -155,14 +163,14 @@ def test_the_policy_can_change_mid_sentence():
         session.change("wait-k:2")
 
 
-def test_gaps_separate_sentences():
+def test_gaps_separate_sentences() -> None:
     session = TRANSLATORS["transformer-causal"].stream("wait-k:1", segment=True)
     said = session.feed("Ein Mann schläft. Der Hund bellt laut. ") + session.close()
     assert {word.sentence for word in said} == {0, 1}
     assert "".join(word.gap + word.text for word in said) == " ".join(word.text for word in said)
 
 
-def test_the_lag_is_counted_in_the_current_sentence():
+def test_the_lag_is_counted_in_the_current_sentence() -> None:
     session = TRANSLATORS["transformer-causal"].stream("wait-k:3", segment=True)
     behind = []
     for word in ["Ein", "Mann", "schläft.", "Der", "Hund", "bellt", "laut."]:
@@ -173,7 +181,7 @@ def test_the_lag_is_counted_in_the_current_sentence():
 
 @beams
 @every_model
-def test_a_copy_is_independent(name, search):
+def test_a_copy_is_independent(name: str, search: dict[str, Any]) -> None:
     translator, words = TRANSLATORS[name], GERMAN[1].split()
     expected = live(translator, GERMAN[1], "wait-k:2", **search)[1].trace.target
     session = translator.stream("wait-k:2", decoding=Decoding(**search))
@@ -190,7 +198,7 @@ def test_a_copy_is_independent(name, search):
     assert other.trace.target != expected
 
 
-def test_sessions_do_not_disturb_each_other():
+def test_sessions_do_not_disturb_each_other() -> None:
     translator = TRANSLATORS["transformer-causal"]
     alone = [live(translator, line, "wait-k:2")[1].trace.target for line in GERMAN]
     sessions = [translator.stream("wait-k:2") for _ in GERMAN]
@@ -204,14 +212,14 @@ def test_sessions_do_not_disturb_each_other():
     assert [session.trace.target for session in sessions] == alone
 
 
-def test_asynchronous():
+def test_asynchronous() -> None:
     translator = TRANSLATORS["transformer-causal"]
 
-    async def speaker():
+    async def speaker() -> AsyncIterator[str]:
         for chunk in ("Ein Ma", "nn schl", "äft. Der Hund ", "spielt."):
             yield chunk
 
-    async def listener():
+    async def listener() -> list[str]:
         return [word.text async for word in translator.interpret(speaker(), "wait-k:2")]
 
     session = translator.stream("wait-k:2", segment=True)
@@ -219,7 +227,7 @@ def test_asynchronous():
     assert asyncio.run(listener()) == [word.text for word in expected]
 
 
-def test_a_closed_session_is_reported():
+def test_a_closed_session_is_reported() -> None:
     session = TRANSLATORS["transformer-causal"].stream("wait-k:1")
     session.read("Ein")
     assert session.close()
@@ -237,23 +245,23 @@ def test_a_closed_session_is_reported():
         TRANSLATORS["transformer-causal"].stream("wait-k:1", decoding=Decoding(beam=2, ahead=-1))
 
 
-def test_an_early_end_only_if_allowed():
+def test_an_early_end_only_if_allowed() -> None:
     """A model that always prefers END: masked, it continues to the end of the source; otherwise it writes nothing."""
     translator = random_translator()
     with torch.no_grad():
-        translator.engine.model.bias[END] = 100.0
+        model_of(translator.engine).bias[END] = 100.0
     masked = translator.translate_lines(GERMAN, "wait-k:2")
     free = translator.translate_lines(GERMAN, "wait-k:2", decoding=Decoding(early_end=True))
     assert all(len(trace.target) == len(trace.source) - 1 for trace in masked)
     assert all(trace.target == () for trace in free)
 
 
-def test_a_policy_that_never_reads_is_forced_to_read():
+def test_a_policy_that_never_reads_is_forced_to_read() -> None:
     trace = TRANSLATORS["transformer-causal"].translate_lines(GERMAN[:1], policy(lambda t: 1))[0]
     assert trace.delays[-1] == len(trace.source)
 
 
-def test_text_without_letters_is_copied():
+def test_text_without_letters_is_copied() -> None:
     """A model invents words if it gets only marks, so marks wait for a word or for the end."""
     translator = TRANSLATORS["transformer-causal"]
     session = translator.stream("wait-k:1")
@@ -269,7 +277,7 @@ def test_text_without_letters_is_copied():
 
 
 @pytest.mark.parametrize("copied", ["😀", "https://example.org/a_b", "www.example.org,", "me@example.org", "x" * 99])
-def test_unknown_words_are_copied(copied):
+def test_unknown_words_are_copied(copied: str) -> None:
     """It changes nothing else, and keeps about the same position."""
     translator = TRANSLATORS["transformer-causal"]
     words = GERMAN[0].split()
@@ -285,7 +293,7 @@ def test_unknown_words_are_copied(copied):
         assert [word.delay - more for word, more in zip(others, heard_more, strict=True)] == list(alone.trace.delays)
 
 
-def test_a_pictograph_may_follow_a_word_without_a_space():
+def test_a_pictograph_may_follow_a_word_without_a_space() -> None:
     translator = TRANSLATORS["transformer-causal"]
     _, plain = live(translator, "Ein Kind isst ein Eis.", "wait-k:2")
     _, session = live(translator, "Ein Kind👩‍👩‍👧 isst ein Eis.😀", "wait-k:2")
@@ -295,12 +303,14 @@ def test_a_pictograph_may_follow_a_word_without_a_space():
     assert session.trace.source[1] == "Kind👩‍👩‍👧"
 
 
-def test_a_bullet_is_not_a_word_but_an_arrow_in_a_sentence_may_be():
+def test_a_bullet_is_not_a_word_but_an_arrow_in_a_sentence_may_be() -> None:
     translator = random_translator()
     heard = translator.source_sentence()
     assert [heard.add(word) for word in ("•", "→", "Ein", "+", "Mann")] == ["", "", "Ein", "", "Mann"]
     known = translator.source_sentence()
-    known._vocabulary = SimpleNamespace(encode_word=lambda word: (1,), spells_in_bytes=lambda word: False)
+    known._vocabulary = SimpleNamespace(  # type: ignore[assignment]
+        encode_word=lambda word: (1,), spells_in_bytes=lambda word: False
+    )
     words = ["•", "→", "–", "Ein", "→", "Mann"]
     assert [known.add(word) for word in words] == ["", "", "", *words[3:]]
 
@@ -318,7 +328,7 @@ def test_a_bullet_is_not_a_word_but_an_arrow_in_a_sentence_may_be():
         b"sch\xf6n \xff\xfe \xf0\x9f",
     ],
 )
-def test_odd_text_has_a_defined_result(text):
+def test_odd_text_has_a_defined_result(text: bytes | str) -> None:
     session = TRANSLATORS["transformer-causal"].stream("wait-k:1", segment=True)
     session.feed(text)
     session.close()
@@ -328,13 +338,13 @@ def test_odd_text_has_a_defined_result(text):
     assert heard == visible
 
 
-def test_a_very_long_sentence():
+def test_a_very_long_sentence() -> None:
     """Without an end mark it is split by length, and no word is lost."""
     translator = TRANSLATORS["transformer-causal"]
     session = translator.stream("wait-k:1", segment=True)
     count = 0
 
-    def heard(trace):
+    def heard(trace: Trace) -> None:
         nonlocal count
         count += len(trace.source)
         assert len(trace.source) <= 80

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 import pytest
 
 from stacl.metrics import latency, measure
@@ -49,7 +52,7 @@ def test_over_a_corpus_computing_time_is_a_ratio_of_sums() -> None:
 def test_infinitely_fast_machine_lags_as_the_words_do() -> None:
     """At a word a second and no computing time, AL_CA is AL in seconds."""
     fast = Trace(4, (2, 3, 4, 4), read_times=(1.0, 2.0, 3.0, 4.0), write_times=(2.0, 3.0, 4.0, 4.0))
-    scores = latency(fast)
+    scores: Mapping[str, Any] = latency(fast)
     for name in ("AL", "LAAL", "DAL", "YAAL", "StartOffset", "EndOffset"):
         assert scores[f"{name}_CA"] == pytest.approx(1000 * scores[name]), name
 

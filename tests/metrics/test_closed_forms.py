@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -79,7 +81,7 @@ def test_catch_up_of_the_specification(c: tuple[int, int], expected: list[float]
 @given(paths())
 def test_bounds(case: tuple[Trace, int]) -> None:
     trace, reference = case
-    scores = latency(trace, reference)
+    scores: Mapping[str, Any] = latency(trace, reference)
     length = trace.source_length
     assert 0 <= scores["AP"] <= 1 + 1e-12
     assert scores["AL"] <= length + 1e-9
@@ -104,7 +106,8 @@ def test_bounds(case: tuple[Trace, int]) -> None:
 @given(lengths, lengths, st.integers(1, 59))
 def test_monotone_in_k(source: int, target: int, k: int) -> None:
     """A system that waits longer is never said to be faster."""
-    sooner, later = latency(wait(k, source, target)), latency(wait(k + 1, source, target))
+    sooner: Mapping[str, Any] = latency(wait(k, source, target))
+    later: Mapping[str, Any] = latency(wait(k + 1, source, target))
     for name in ("AL", "LAAL", "AP", "DAL", "ATD", "CW", "CW_max", "StartOffset", "EndOffset"):
         assert later[name] >= sooner[name] - 1e-9, name
 
@@ -151,6 +154,6 @@ def test_source_of_one_word() -> None:
 
 def test_output_longer_than_the_reference_is_not_rewarded_by_laal() -> None:
     """A hundred words too many make AL_ref smaller than AL; LAAL does not fall for it."""
-    scores = latency(wait(3, 10, 110), 10)
+    scores: Mapping[str, Any] = latency(wait(3, 10, 110), 10)
     assert scores["AL_ref"] == pytest.approx(3)
     assert scores["LAAL"] == scores["AL"] > 6

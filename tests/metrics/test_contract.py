@@ -6,6 +6,7 @@ import doctest
 import importlib
 import inspect
 import math
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -18,7 +19,7 @@ from stacl.support import plugins
 from stacl.traces.trace import Revision, Trace
 
 NAMES = plugins.names("metrics")
-KINDS = {name: plugins.find("metrics", name, Metric) for name in NAMES}
+KINDS: dict[str, Any] = {name: plugins.find("metrics", name, Metric) for name in NAMES}
 LATENCY = [name for name in NAMES if issubclass(KINDS[name], LatencyMetric)]
 QUALITY = [name for name in NAMES if issubclass(KINDS[name], QualityMetric) and KINDS[name].default]
 LINES = ["the cat sat on the mat .", "a dog barked at the moon all night .", "yes , it is so ."]
@@ -113,7 +114,7 @@ def test_batch_is_the_plain_function(name: str, ordinary: list[SentenceTiming]) 
     batch = PathBatch(
         [one.delays for one in ordinary],
         [one.source_length for one in ordinary],
-        [one.reference_length for one in ordinary],
+        [one.reference_length for one in ordinary],  # type: ignore[misc]
     )
     if 0 in batch.source:
         return

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -20,11 +21,11 @@ def folder() -> Path:
 
 
 @pytest.fixture(scope="module")
-def expected(folder: Path) -> dict:
+def expected(folder: Path) -> dict[str, Any]:
     return json.loads((folder / "expected.json").read_text(encoding="utf-8"))
 
 
-def test_the_authors_3000_paths(folder: Path, expected: dict) -> None:
+def test_the_authors_3000_paths(folder: Path, expected: dict[str, Any]) -> None:
     wanted = expected["rw_paths.txt"]
     path = folder / "rw_paths.txt"
     report = measure(logs.read(path))
@@ -37,8 +38,9 @@ def test_the_authors_3000_paths(folder: Path, expected: dict) -> None:
     assert report.scores["DAL"] == pytest.approx(wanted["DAL_mean"], abs=1e-9)
 
 
-def test_single_sentences_as_simuleval_scores_them(expected: dict) -> None:
+def test_single_sentences_as_simuleval_scores_them(expected: dict[str, Any]) -> None:
     ours = {"AL": "AL_ref", "AP": "AP_ref", "AL_hypothesis_length": "AL"}
+    case: dict[str, Any]
     checked = 0
     for case in expected["single_sentences_as_simuleval_scores_them"]:
         case = dict(case)

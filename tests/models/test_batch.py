@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -19,7 +20,7 @@ from tests.samples import CORPORA, SAMPLE, lines
 LONG, SHORT = np.array([4, 6, 9, 5, 7, 12]), np.array([6])
 
 
-def test_collate_in_words():
+def test_collate_in_words() -> None:
     batch = collate([(LONG, SHORT), (SHORT, LONG)], ENDS_WORD, ENDS_WORD, "word")
     assert batch.size == 2
     assert batch.source.tolist() == [[4, 6, 9, 5, 7, 12, END], [6, END, PAD, PAD, PAD, PAD, PAD]]
@@ -32,7 +33,7 @@ def test_collate_in_words():
     assert batch.real.tolist() == [[True] * 2 + [False] * 5, [True] * 7]
 
 
-def test_collate_in_pieces():
+def test_collate_in_pieces() -> None:
     batch = collate([(LONG, SHORT), (SHORT, LONG)], ENDS_WORD, ENDS_WORD, "piece")
     assert batch.source_units.tolist() == [[1, 2, 3, 4, 5, 6, 7], [1, 2, NEVER, NEVER, NEVER, NEVER, NEVER]]
     assert batch.source_lengths.tolist() == [6, 1]
@@ -40,7 +41,7 @@ def test_collate_in_pieces():
 
 
 @pytest.mark.parametrize("unit", ["word", "piece"])
-def test_collate_keeps_every_pair(unit):
+def test_collate_keeps_every_pair(unit: str) -> None:
     rng = random.Random(4)
     pairs = [(random_pieces(rng, rng.randint(0, 9)), random_pieces(rng, rng.randint(0, 9))) for _ in range(20)]
     batch = collate(pairs, ENDS_WORD, ENDS_WORD, unit)
@@ -66,7 +67,7 @@ def random_lengths(count: int, seed: int = 0) -> np.ndarray:
 
 
 @pytest.mark.parametrize("budget", [150, 400, 4096])
-def test_every_pair_once_per_epoch_within_the_budget(budget):
+def test_every_pair_once_per_epoch_within_the_budget(budget: int) -> None:
     lengths = random_lengths(3000)
     for epoch in range(3):
         batches = epoch_batches(lengths, budget, seed=7, epoch=epoch)
@@ -76,17 +77,17 @@ def test_every_pair_once_per_epoch_within_the_budget(budget):
             assert len(batch) * int(sides.max(axis=0).sum()) <= budget
 
 
-def test_a_pair_beyond_the_budget_is_its_own_batch():
+def test_a_pair_beyond_the_budget_is_its_own_batch() -> None:
     lengths = np.array([[5, 5], [900, 3], [4, 6]])
     batches = epoch_batches(lengths, 64, seed=1, epoch=0)
     assert sorted(map(sorted, batches)) == [[0, 2], [1]]
 
 
-def test_no_pairs_give_no_batches():
+def test_no_pairs_give_no_batches() -> None:
     assert epoch_batches(np.zeros((0, 2), dtype=np.int32), 64, seed=1, epoch=0) == []
 
 
-def test_the_order_follows_from_seed_and_epoch_alone():
+def test_the_order_follows_from_seed_and_epoch_alone() -> None:
     lengths = random_lengths(8000) // 4 + 1  # as in real text, many pairs have the same lengths
 
     def order(seed: int, epoch: int) -> list[list[int]]:
@@ -100,7 +101,7 @@ def test_the_order_follows_from_seed_and_epoch_alone():
         assert len({frozenset(batch) for batch in other} & {frozenset(batch) for batch in first}) < len(first) / 2
 
 
-def test_lengths_are_mixed_over_an_epoch():
+def test_lengths_are_mixed_over_an_epoch() -> None:
     """Batches have pairs of similar length, but short and long batches come in random order."""
     lengths = random_lengths(5000)
     means = [lengths[batch].mean() for batch in epoch_batches(lengths, 800, seed=1, epoch=0)]
@@ -125,10 +126,10 @@ def test_batches_have_little_padding(folder: str, root: Path, repeated: int, voc
         assert real > 0.9, f"{real:.3f} of the positions are real at a budget of {budget}"
 
 
-def test_encoded_pairs_round_trip(tmp_path):
+def test_encoded_pairs_round_trip(tmp_path: Path) -> None:
     rng = random.Random(2)
-    pairs = [([rng.randrange(65_536) for _ in range(rng.randint(0, 40))] for _ in range(2)) for _ in range(50)]
-    pairs = [tuple(map(tuple, pair)) for pair in pairs]
+    drawn = [([rng.randrange(65_536) for _ in range(rng.randint(0, 40))] for _ in range(2)) for _ in range(50)]
+    pairs: list[Any] = [tuple(map(tuple, pair)) for pair in drawn]
     written = Encoded.write(tmp_path / "deep" / "data", iter(pairs))
     read = Encoded(tmp_path / "deep" / "data")
     assert len(written) == len(read) == len(pairs)
@@ -139,8 +140,8 @@ def test_encoded_pairs_round_trip(tmp_path):
         assert found[0].dtype == np.int64
 
 
-def test_a_damaged_folder_is_reported(tmp_path):
-    def fresh():
+def test_a_damaged_folder_is_reported(tmp_path: Path) -> None:
+    def fresh() -> Path:
         folder = tmp_path / "data"
         Encoded.write(folder, [((1, 2, 3), (4, 5)), ((6,), (7, 8))])
         return folder

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import dataclasses
 import random
+from typing import Any
 
 import pytest
 import torch
 
 from stacl.models._prefixes import Prefixes
 from stacl.models.base import Model
+from stacl.models.batch import Batch
 from stacl.models.masks import reading, visible_pieces
 from stacl.policies.base import policy
 from stacl.support import plugins
@@ -32,21 +34,24 @@ every_model = pytest.mark.parametrize("name", MODELS)
 every_policy = pytest.mark.parametrize("spec", POLICIES)
 
 
-def masked(model: Model, batch, spec: str, unit: str, seed: int = 3):
+def masked(model: Model, batch: Batch, spec: str, unit: str, seed: int = 3) -> tuple[torch.Tensor, torch.Tensor]:
     g = reading(policy(spec, unit), batch, random.Random(seed))
     with torch.no_grad():
         return model(batch, g), g
 
 
-def test_every_model_file_is_covered():
+def test_every_model_file_is_covered() -> None:
     kinds = {type(model) for model in MODELS.values()}
-    assert kinds == {plugins.find("models", name, Model) for name in plugins.names("models")}
+    assert kinds == {
+        plugins.find("models", name, Model)  # type: ignore[type-abstract]
+        for name in plugins.names("models")
+    }
 
 
 @everywhere
 @every_policy
 @every_model
-def test_live_equals_masked(name, spec, unit):
+def test_live_equals_masked(name: str, spec: str, unit: str) -> None:
     """SPEC 9.1: live decoding under the policy gives the logits of the training pass."""
     model, batch = MODELS[name], random_batch(unit)
     logits, g = masked(model, batch, spec, unit)
@@ -58,7 +63,7 @@ def test_live_equals_masked(name, spec, unit):
             while done < due:  # a few pieces at a time, as in live use
                 upto = min(due, done + 2)
                 state = model.read(state, torch.tensor([source[done:upto]]))
-                done = upto
+                done = int(upto)
             with torch.no_grad():
                 state, live = model.write(state, torch.tensor([previous]))
             torch.testing.assert_close(live[0], logits[row, step], atol=1e-5, rtol=1e-5)
@@ -67,7 +72,7 @@ def test_live_equals_masked(name, spec, unit):
 @everywhere
 @every_policy
 @every_model
-def test_batched_decoding_equals_masked(name, spec, unit):
+def test_batched_decoding_equals_masked(name: str, spec: str, unit: str) -> None:
     """Rows with different delays, decoded together with `visible`, give the logits of the training pass."""
     model, batch = MODELS[name], random_batch(unit)
     logits, g = masked(model, batch, spec, unit)
@@ -83,7 +88,7 @@ def test_batched_decoding_equals_masked(name, spec, unit):
 @everywhere
 @every_policy
 @every_model
-def test_no_peeking(name, spec, unit):
+def test_no_peeking(name: str, spec: str, unit: str) -> None:
     """SPEC 9.2: source words after g(t) do not change the logits at t, bit for bit."""
     model, batch = MODELS[name], random_batch(unit)
     logits, g = masked(model, batch, spec, unit)
@@ -97,7 +102,7 @@ def test_no_peeking(name, spec, unit):
 
 @everywhere
 @every_model
-def test_visible_words_matter(name, unit):
+def test_visible_words_matter(name: str, unit: str) -> None:
     """Guards the test above, which would pass if the model ignored the source."""
     model, batch = MODELS[name], random_batch(unit)
     logits, _ = masked(model, batch, "wait-k:2", unit)
@@ -108,14 +113,14 @@ def test_visible_words_matter(name, unit):
 
 @everywhere
 @every_model
-def test_no_source_is_defined(name, unit):
+def test_no_source_is_defined(name: str, unit: str) -> None:
     logits, _ = masked(MODELS[name], random_batch(unit), "none", unit)
     assert torch.isfinite(logits).all()
 
 
 @everywhere
 @every_model
-def test_no_source_has_gradients_without_nan(name, unit):
+def test_no_source_has_gradients_without_nan(name: str, unit: str) -> None:
     model = MODELS[name]
     batch = random_batch(unit)
     g = reading(policy("none", unit), batch, random.Random(0))
@@ -126,7 +131,7 @@ def test_no_source_has_gradients_without_nan(name, unit):
 
 
 @every_model
-def test_padding_changes_nothing(name):
+def test_padding_changes_nothing(name: str) -> None:
     """A sentence has the same logits alone and in a batch with longer ones."""
     model = MODELS[name]
     alone = random_batch("word", sizes=((5, 7),))
@@ -138,7 +143,7 @@ def test_padding_changes_nothing(name):
 
 
 @every_model
-def test_reading_all_equals_full_sentence(name):
+def test_reading_all_equals_full_sentence(name: str) -> None:
     """SPEC 9.4: g = |x| is the full-sentence model: k beyond the source, inf, and full agree bit for bit."""
     model, batch = MODELS[name], random_batch("word")
     full, _ = masked(model, batch, "full", "word")
@@ -147,7 +152,7 @@ def test_reading_all_equals_full_sentence(name):
 
 
 @every_model
-def test_states_are_values(name):
+def test_states_are_values(name: str) -> None:
     """`read` and `write` do not change the state that they are given."""
     model = MODELS[name]
     with torch.no_grad():
@@ -163,7 +168,7 @@ def test_states_are_values(name):
 
 
 @every_model
-def test_rows_can_be_selected(name):
+def test_rows_can_be_selected(name: str) -> None:
     model, batch = MODELS[name], random_batch("word")
     with torch.no_grad():
         state = model.read(model.start(batch.size), batch.source)
@@ -175,9 +180,9 @@ def test_rows_can_be_selected(name):
     torch.testing.assert_close(chosen, logits[rows], atol=1e-6, rtol=1e-6)
 
 
-def test_prefix_encoder_is_an_ordinary_transformer_when_everything_is_read():
+def test_prefix_encoder_is_an_ordinary_transformer_when_everything_is_read() -> None:
     """Compares the full-sentence encoder with torch's encoder layers, with the same weights."""
-    model = MODELS["transformer-prefix"]
+    model: Any = MODELS["transformer-prefix"]
     batch = random_batch("word")
     padding = batch.source == PAD
     g = reading(policy("full"), batch, random.Random(0))

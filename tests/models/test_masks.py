@@ -17,7 +17,7 @@ POLICIES = ["full", "none", "wait-k:1", "wait-k:3", "wait-k:2,c=0.25", "wait-k:2
 
 @pytest.mark.parametrize("unit", ["word", "piece"])
 @pytest.mark.parametrize("spec", POLICIES)
-def test_exactly_the_pieces_of_the_read_units_are_visible(spec, unit):
+def test_exactly_the_pieces_of_the_read_units_are_visible(spec: str, unit: str) -> None:
     batch, chosen = random_batch(unit, seed=5), policy(spec, unit)
     g = reading(chosen, batch, random.Random(0))
     assert g.shape == batch.target_units.shape
@@ -31,7 +31,7 @@ def test_exactly_the_pieces_of_the_read_units_are_visible(spec, unit):
 
 
 @pytest.mark.parametrize("unit", ["word", "piece"])
-def test_padding_is_never_visible_and_the_end_only_once_read(unit):
+def test_padding_is_never_visible_and_the_end_only_once_read(unit: str) -> None:
     batch = random_batch(unit, seed=6)
     for spec in POLICIES:
         g = reading(policy(spec, unit), batch, random.Random(0))
@@ -47,7 +47,7 @@ def test_padding_is_never_visible_and_the_end_only_once_read(unit):
             assert not is_visible.any()
 
 
-def test_a_family_is_drawn_for_each_sentence():
+def test_a_family_is_drawn_for_each_sentence() -> None:
     batch = random_batch("word", sizes=((9, 9),) * 40)
     family = policy("wait-k:1-6")
     g = reading(family, batch, random.Random(3))
@@ -58,12 +58,12 @@ def test_a_family_is_drawn_for_each_sentence():
         assert drawn == [min(drawn[0] + t - 1, 10) for t in units]
 
 
-def test_first():
+def test_first() -> None:
     assert first(torch.tensor([[0, 2], [3, 9]]), 3).int().tolist() == [[[0, 0, 0], [1, 1, 0]], [[1, 1, 1], [1, 1, 1]]]
 
 
 @pytest.mark.parametrize(("new", "before"), [(1, 0), (4, 0), (1, 5), (3, 2), (0, 3)])
-def test_causal(new, before):
+def test_causal(new: int, before: int) -> None:
     mask = causal(new, before)
     assert mask.dtype == torch.bool
     assert mask.tolist() == [[column <= before + row for column in range(before + new)] for row in range(new)]

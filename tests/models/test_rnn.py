@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
@@ -15,7 +16,7 @@ from stacl.support.errors import UserError
 from tests.conftest import ROOT, stacl
 
 CONFIG = ROOT / "configs" / "multi30k-de-en-rnn.toml"
-SIZE = {"width": 16, "inner": 32, "heads": 2, "encoder_layers": 1}
+SIZE: dict[str, Any] = {"width": 16, "inner": 32, "heads": 2, "encoder_layers": 1}
 
 
 class Pieces(list[int]):
@@ -27,19 +28,19 @@ def built(*changes: str) -> object:
     return build_model(config.load(Path(CONFIG), changes).model, pieces, pieces, shared=True)  # type: ignore[arg-type]
 
 
-def test_its_config_builds_it():
+def test_its_config_builds_it() -> None:
     model = built()
     assert isinstance(model, Rnn)
     assert model.source_embedding is model.target_embedding
     assert (len(model.encoder_layers), len(model.decoder_layers)) == (2, 2)
 
 
-def test_the_prefix_encoder_is_refused():
+def test_the_prefix_encoder_is_refused() -> None:
     with pytest.raises(UserError, match=r"model\.encoder 'prefix' is only for the Transformer"):
         built("model.encoder=prefix")
 
 
-def test_one_decoder_layer_is_enough():
+def test_one_decoder_layer_is_enough() -> None:
     model = Rnn(40, 40, **SIZE, decoder_layers=1).eval()
     with torch.no_grad():
         state = model.read(model.start(), torch.tensor([[5, 6]]))
@@ -47,7 +48,7 @@ def test_one_decoder_layer_is_enough():
     assert torch.isfinite(logits).all()
 
 
-def test_the_decoder_remembers_earlier_attention():
+def test_the_decoder_remembers_earlier_attention() -> None:
     """A different attention result at step 1 changes step 2, where the same pieces are visible."""
     torch.manual_seed(0)
     model = Rnn(40, 40, **SIZE, decoder_layers=2).eval()
@@ -61,7 +62,7 @@ def test_the_decoder_remembers_earlier_attention():
 
 
 @pytest.mark.slow
-def test_it_learns_to_copy_under_wait_1(tmp_path, toy_config):
+def test_it_learns_to_copy_under_wait_1(tmp_path: Path, toy_config: Path) -> None:
     options = ("--set", "model.kind=rnn", "--set", "train.threads=1", "--set", "train.steps=300")
     done = stacl("train", toy_config, "--out", tmp_path / "run", *options)
     assert done.returncode == 0, done.stderr

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import tracemalloc
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import TypeVar
 
 import numpy as np
 import pytest
@@ -22,7 +23,10 @@ def generated(count: int) -> Iterator[tuple[list[int], list[int]]]:
         yield [number % 997] * (5 + number % 40), [number % 991] * (5 + number * 7 % 40)
 
 
-def peak_of(work) -> tuple[object, int]:
+Result = TypeVar("Result")
+
+
+def peak_of(work: Callable[[], Result]) -> tuple[Result, int]:
     """The result of the work, and its peak memory in bytes."""
     tracemalloc.start()
     try:
@@ -39,14 +43,14 @@ def written(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, int]:
     return folder, peak
 
 
-def test_writing_holds_a_few_pairs_only(written):
+def test_writing_holds_a_few_pairs_only(written: tuple[Path, int]) -> None:
     """14 million pieces are written with a constant buffer; only the offsets take 8 bytes per pair."""
     folder, peak = written
     assert (folder / "pieces.u16").stat().st_size > 25 * MEGABYTE
     assert peak < 6 * 2 * BUFFER + 12 * PAIRS
 
 
-def test_opening_maps_the_corpus(written):
+def test_opening_maps_the_corpus(written: tuple[Path, int]) -> None:
     data, peak = peak_of(lambda: Encoded(written[0]))
     assert len(data) == PAIRS
     assert peak < 10 * PAIRS  # an offset takes 8 bytes
@@ -55,7 +59,7 @@ def test_opening_maps_the_corpus(written):
     assert (source.tolist(), target.tolist()) == expected
 
 
-def test_batching_is_complete_and_takes_little_memory(written):
+def test_batching_is_complete_and_takes_little_memory(written: tuple[Path, int]) -> None:
     data = Encoded(written[0])
     batches, peak = peak_of(lambda: epoch_batches(data.lengths, 4096, 1, 0))
     assert peak < 64 * PAIRS
@@ -87,7 +91,7 @@ def one_by_one(lengths: np.ndarray, budget: int, seed: int, epoch: int) -> list[
 
 @pytest.mark.parametrize("budget", [3, 40, 700])
 @pytest.mark.parametrize("count", [1, 2, 300])
-def test_batches_match_the_definition(count, budget):
+def test_batches_match_the_definition(count: int, budget: int) -> None:
     lengths = np.random.default_rng(count).integers(1, 30, (count, 2)).astype(np.uint16)
     for epoch in (0, 1):
         found = epoch_batches(lengths, budget, 5, epoch)
@@ -95,16 +99,16 @@ def test_batches_match_the_definition(count, budget):
         assert [batch.tolist() for batch in found] == [batch.tolist() for batch in expected]
 
 
-def test_no_pairs_give_no_batches():
+def test_no_pairs_give_no_batches() -> None:
     assert epoch_batches(np.zeros((0, 2), dtype=np.uint16), 100, 1, 0) == []
 
 
-def test_longest_lengths_do_not_overflow():
+def test_longest_lengths_do_not_overflow() -> None:
     """Lengths are stored in 16 bits; sums with end symbols need more."""
     lengths = np.full((3, 2), 65_534, dtype=np.uint16)
     assert [len(batch) for batch in epoch_batches(lengths, 4 * 65_535, 1, 0)] in ([1, 2], [2, 1])
 
 
-def test_a_sentence_that_does_not_fit_is_refused(tmp_path):
+def test_a_sentence_that_does_not_fit_is_refused(tmp_path: Path) -> None:
     with pytest.raises(UserError, match=r"pair 2 has more than 65,535 pieces"):
         Encoded.write(tmp_path, iter([([1], [2]), ([1] * 70_000, [2])]))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -65,7 +66,7 @@ def test_curves_of_several_test_sets_are_kept_apart(folder: Path) -> None:
 def test_curves_of_several_decodings_are_kept_apart(folder: Path) -> None:
     """Greedy and with a beam in one scores.json; another policy, decoded in one way only, needs not say in which."""
 
-    def result(policy: str, decoding: str) -> dict:
+    def result(policy: str, decoding: str) -> dict[str, Any]:
         signature = f"policy:{policy}|policy-unit:word|{decoding}|decoding:batched|version:1.0"
         return {"policy": policy, "scores": {"BLEU": 30.0, "AL": 1.0}, "signatures": {"decoding": signature}}
 
@@ -83,10 +84,11 @@ def test_curve_is_sorted_and_has_whiskers(folder: Path) -> None:
     curves = tradeoff.read_curves("ours=ours.json") | tradeoff.read_curves("theirs=theirs1.json,theirs3.json")
     figure = tradeoff.draw(curves, ["AL"], "BLEU")
     (axes,) = figure.axes
-    ours, theirs = [bars.lines[0] for bars in axes.containers]
+    containers: Any = axes.containers
+    ours, theirs = [bars.lines[0] for bars in containers]
     assert list(ours.get_xdata()) == [1, 3, 5]
     assert (ours.get_marker(), ours.get_linestyle()) != (theirs.get_marker(), theirs.get_linestyle())
-    assert len(axes.containers[1].lines[2]) == 1  # the quality's interval, and none for latency
+    assert len(containers[1].lines[2]) == 1  # the quality's interval, and none for latency
     # The full sentence lies far to the right: its level is drawn, and its latency is written.
     assert axes.get_xlim()[1] < 10
     assert "at 30 →" in drawn_text(figure)

@@ -7,6 +7,7 @@ import json
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -64,7 +65,7 @@ def test_path_shows_words_cutoff_and_anticipation() -> None:
     (axes,) = figure.axes
     bold = {label.get_text() for label in axes.get_yticklabels() if label.get_fontweight() == "bold"}
     assert bold == {"read"}
-    path_line = next(line for line in axes.lines if line.get_label() == "path: → read, ↓ write")
+    path_line: Any = next(line for line in axes.lines if line.get_label() == "path: → read, ↓ write")
     assert [tuple(point) for point in path_line.get_xydata()][:4] == [(0, 0), (1, 0), (1, 1), (1, 1)]
 
 

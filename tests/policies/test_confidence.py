@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 import torch
 
 from stacl import load
 from stacl.decoding.options import Decoding
+from stacl.live.translator import Translator
 from stacl.metrics.al import average_lagging
 from stacl.models.batch import collate
 from stacl.models.masks import reading
-from stacl.policies.base import Action, View, policy
+from stacl.policies.base import Action, Policy, View, policy
+from stacl.policies.confidence import Confidence
 from stacl.runs import pretrained
 from stacl.support.errors import UserError
-from tests.helpers import GERMAN, random_translator, tiny_models
+from stacl.traces.trace import Trace
+from tests.helpers import GERMAN, model_of, random_translator, tiny_models
 
 TRANSLATORS = {name: random_translator(name) for name in tiny_models()}
 LOW_THRESHOLDS = "confidence:1-4,sure=0.3,unsure=0.1"  # a random model sometimes reaches these thresholds
@@ -22,15 +27,18 @@ every_model = pytest.mark.parametrize("name", TRANSLATORS)
 both_units = pytest.mark.parametrize("unit", ["word", "piece"])
 
 
-def live_output(translator, line: str, chosen, **search):
+def live_output(
+    translator: Translator, line: str, chosen: str | Policy, **search: Any
+) -> tuple[list[tuple[str, ...]], Trace]:
     session = translator.stream(chosen, decoding=Decoding(**search))
     written = [tuple(word.text for word in session.read(word)) for word in line.split()]
     session.close()
     return written, session.trace
 
 
-def test_threshold_falls_with_the_lag():
+def test_threshold_falls_with_the_lag() -> None:
     chosen = policy("confidence:2-5,sure=0.9,unsure=0.3")
+    assert isinstance(chosen, Confidence)
     assert [round(chosen.threshold(lag), 6) for lag in (2, 3, 4)] == [0.9, 0.6, 0.3]
     decided = {
         (lag, sure): chosen.decide(View(read=7 + lag, written=7, ended=False, confidence=sure))
@@ -60,14 +68,14 @@ def test_threshold_falls_with_the_lag():
         ("confidence:1-4,rho=1", "no option 'rho'"),
     ],
 )
-def test_mistakes_are_reported(spec, message):
+def test_mistakes_are_reported(spec: str, message: str) -> None:
     with pytest.raises(UserError, match=message):
         policy(spec)
 
 
 @both_units
 @every_model
-def test_at_both_ends_it_is_wait_k(name, unit):
+def test_at_both_ends_it_is_wait_k(name: str, unit: str) -> None:
     """With threshold 0 it equals wait-k at the minimum lag, with threshold 1 at the maximum lag."""
     for spec, same in (
         ("confidence:1-3,sure=0,unsure=0", "wait-k:1"),
@@ -84,7 +92,7 @@ def test_at_both_ends_it_is_wait_k(name, unit):
 @pytest.mark.parametrize("search", [{"beam": 1}, {"beam": 3}, {"beam": 3, "ahead": 2}], ids=str)
 @both_units
 @every_model
-def test_batched_decoding_equals_live(name, unit, search):
+def test_batched_decoding_equals_live(name: str, unit: str, search: dict[str, Any]) -> None:
     translator, chosen = TRANSLATORS[name], policy(LOW_THRESHOLDS, unit)
     lines = [*GERMAN[:3], "", "Nein."]
     batched = translator.translate_lines(lines, chosen, decoding=Decoding(**search), size=5)
@@ -95,7 +103,7 @@ def test_batched_decoding_equals_live(name, unit, search):
 
 @both_units
 @every_model
-def test_lags_vary_within_their_limits(name, unit):
+def test_lags_vary_within_their_limits(name: str, unit: str) -> None:
     lags = set()
     for line in GERMAN:
         session = TRANSLATORS[name].stream(policy(LOW_THRESHOLDS, unit))
@@ -116,7 +124,7 @@ def _ends(name: str, piece: int) -> bool:
 
 @both_units
 @every_model
-def test_live_logits_are_the_masked_ones(name, unit):
+def test_live_logits_are_the_masked_ones(name: str, unit: str) -> None:
     """SPEC 9.1: the reads before each piece, given to the training pass as a list, yield the same logits."""
     translator = random_translator(name)
     engine, kept = translator.engine, {}
@@ -125,7 +133,7 @@ def test_live_logits_are_the_masked_ones(name, unit):
     class Spy:
         start, read, select = engine.start, engine.read, engine.select
 
-        def write(self, state, previous, visible=None):
+        def write(self, state: Any, previous: np.ndarray, visible: np.ndarray | None = None) -> tuple[Any, np.ndarray]:
             state, logits = engine.write(state, previous, visible)
             kept[len(session._sentence._hypothesis.pieces)] = logits[0].copy()  # the last call counts
             return state, logits
@@ -142,14 +150,15 @@ def test_live_logits_are_the_masked_ones(name, unit):
         read for i, read in enumerate(written.reads) if unit == "piece" or i == 0 or _ends(name, written.pieces[i - 1])
     ]
     with torch.inference_mode():
-        masked = engine.model(batch, reading(policy(steps, unit), batch, None))[0].numpy()
+        schedule = reading(policy(steps, unit), batch, None)  # type: ignore[arg-type]
+        masked = model_of(engine)(batch, schedule)[0].numpy()
     assert len(written.pieces) > 3
     for position in range(len(written.pieces)):
         np.testing.assert_allclose(kept[position], masked[position], atol=1e-5, rtol=1e-5)
 
 
 @every_model
-def test_no_peeking(name):
+def test_no_peeking(name: str) -> None:
     """SPEC 9.2: a different continuation does not change earlier output."""
     translator = TRANSLATORS[name]
     for common in range(1, 8):
@@ -161,7 +170,7 @@ def test_no_peeking(name):
 
 
 @pytest.mark.parametrize("beam", [1, 4])
-def test_a_shipped_model_has_a_lag_between_the_limits(beam):
+def test_a_shipped_model_has_a_lag_between_the_limits(beam: int) -> None:
     """With the fast engine, whose states share memory: discarded steps must not change later output."""
     translator = load(pretrained.folder("photos-de-en"))
     batched = translator.translate_lines(GERMAN, "confidence:1-6", decoding=Decoding(beam=beam))
@@ -172,12 +181,12 @@ def test_a_shipped_model_has_a_lag_between_the_limits(beam):
     assert lag["wait-k:1"] + 0.3 < lag["confidence:1-6"] < lag["wait-k:6"] - 0.3
 
 
-def _mean_lag(translator, spec: str) -> float:
+def _mean_lag(translator: Translator, spec: str) -> float:
     traces = translator.translate_lines(GERMAN, spec)
     return float(np.mean([average_lagging(one.delays, one.source_length, len(one.target)) for one in traces]))
 
 
-def test_a_session_can_change_to_it_and_back():
+def test_a_session_can_change_to_it_and_back() -> None:
     translator, words = TRANSLATORS["transformer-causal"], GERMAN[1].split()
     session = translator.stream("confidence:1-4,sure=1,unsure=1")
     assert [session.read(word) for word in words[:3]] == [[], [], []]

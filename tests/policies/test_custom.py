@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+from typing import Any
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -38,8 +41,9 @@ class Half(Policy):
 
 @pytest.mark.parametrize("kind", [Lag, Half])
 @given(source=lengths, target=lengths)
-def test_training_of_a_custom_class_matches_live(kind, source, target):
-    rules, read, live = Rules(np.zeros(1, dtype=bool), kind()), 0, []
+def test_training_of_a_custom_class_matches_live(kind: type[Any], source: int, target: int) -> None:
+    live: list[int] = []
+    rules, read = Rules(np.zeros(1, dtype=bool), kind()), 0
     while len(live) < target:
         if rules.action(read, len(live), source_ended=read == source + 1) is Action.READ:
             read += 1
@@ -50,7 +54,7 @@ def test_training_of_a_custom_class_matches_live(kind, source, target):
     assert kind().fingerprint() == kind().schedule(100, 100)
 
 
-def test_mistakes_in_a_policy_file(tmp_path):
+def test_mistakes_in_a_policy_file(tmp_path: Path) -> None:
     file = tmp_path / "mine.py"
     file.write_text(
         "from stacl.policies.base import Policy\n"
@@ -81,12 +85,12 @@ def test_mistakes_in_a_policy_file(tmp_path):
     with pytest.raises(UserError, match="Neither defines neither wish"):
         policy(f"{file}:Neither").schedule(3, 3)
     with pytest.raises(UserError, match=r"text such as wait-k:3, .* not 3"):
-        policy(3)
+        policy(3)  # type: ignore[arg-type]
     with pytest.raises(UserError, match="none has no argument '3'"):
         policy("none:3")
 
 
-def test_policies_of_the_same_name_in_two_files_differ(tmp_path):
+def test_policies_of_the_same_name_in_two_files_differ(tmp_path: Path) -> None:
     """Results are stored by policy name, so the names must differ."""
     for name, step in (("one", 1), ("two", 2)):
         (tmp_path / f"{name}.py").write_text(
@@ -106,7 +110,7 @@ def test_policies_of_the_same_name_in_two_files_differ(tmp_path):
 class Wrong(Policy):
     """A policy with an injected answer."""
 
-    def __init__(self, answer) -> None:
+    def __init__(self, answer: Any) -> None:
         super().__init__()
         self.answer = answer
 
@@ -137,19 +141,21 @@ class WrongDecision(Wrong):
         (WrongDecision(lambda view: None), r"must be Action\.READ or Action\.WRITE, not None"),
     ],
 )
-def test_errors_of_a_custom_class_are_reported_in_training_and_live(wrong, message):
+def test_errors_of_a_custom_class_are_reported_in_training_and_live(
+    wrong: WrongDecision | WrongWish, message: str
+) -> None:
     with pytest.raises(UserError, match=message):
         wrong.visible(5, 5)
     with pytest.raises(UserError, match=message):
         Rules(np.zeros(1, dtype=bool), wrong).action(0, 0, source_ended=False)
 
 
-def test_a_wish_of_nan_is_rejected():
+def test_a_wish_of_nan_is_rejected() -> None:
     with pytest.raises(UserError, match="the policy WrongWish fails: ValueError"):
         WrongWish(lambda t: float("nan")).schedule(5, 5)
 
 
-def test_the_policy_none_has_no_length_limit_from_the_source():
+def test_the_policy_none_has_no_length_limit_from_the_source() -> None:
     """Without source there is no length limit, except against loops. END is allowed, and the signature states it."""
     rules = Rules(np.ones(8, dtype=bool), policy("none"))
     for words, stopped in ((199, False), (200, True)):

@@ -5,8 +5,11 @@ from __future__ import annotations
 import math
 import random
 import time
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from fractions import Fraction
+from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -41,15 +44,16 @@ SPECS = [spec for specs in EXAMPLES.values() for spec in specs]
 lengths = st.integers(0, 60)
 
 
-def test_every_file_has_an_example():
+def test_every_file_has_an_example() -> None:
     assert set(plugins.names("policies")) == set(EXAMPLES)
     for name, specs in EXAMPLES.items():
-        assert all(type(policy(spec)) is plugins.find("policies", name, Policy) for spec in specs)
+        kind = plugins.find("policies", name, Policy)  # type: ignore[type-abstract]
+        assert all(type(policy(spec)) is kind for spec in specs)
 
 
 @pytest.mark.parametrize("unit", ["word", "piece"])
 @pytest.mark.parametrize("spec", SPECS)
-def test_text_form_round_trip(spec, unit):
+def test_text_form_round_trip(spec: str, unit: str) -> None:
     written = policy(spec, unit)
     assert policy(str(written)) == written
     assert policy(str(written)).schedule(13, 17) == written.schedule(13, 17)
@@ -58,7 +62,7 @@ def test_text_form_round_trip(spec, unit):
 
 @pytest.mark.parametrize("spec", SPECS)
 @given(source=lengths, target=lengths)
-def test_monotone_and_bounded(spec, source, target):
+def test_monotone_and_bounded(spec: str, source: int, target: int) -> None:
     shown = policy(spec)
     for g, top in ((shown.schedule(source, target), source), (shown.visible(source, target), source + 1)):
         assert len(g) == target
@@ -68,10 +72,11 @@ def test_monotone_and_bounded(spec, source, target):
 
 @pytest.mark.parametrize("spec", SPECS)
 @given(source=lengths, target=lengths, seed=st.integers(0, 1000))
-def test_decide_stepped_is_the_schedule(spec, source, target, seed):
+def test_decide_stepped_is_the_schedule(spec: str, source: int, target: int, seed: int) -> None:
     """Step-by-step live decisions match the training mask."""
     drawn = policy(spec).draw(random.Random(seed), source).decoding_policy()
-    read, live = 0, []
+    live: list[int] = []
+    read = 0
     while len(live) < target:
         if drawn.decide(View(read, len(live), ended=read == source + 1)) is Action.READ:
             read += 1
@@ -83,13 +88,13 @@ def test_decide_stepped_is_the_schedule(spec, source, target, seed):
 
 @pytest.mark.parametrize("spec", SPECS)
 @given(source=lengths, seed=st.integers(0, 1000))
-def test_a_drawn_policy_is_single(spec, source, seed):
+def test_a_drawn_policy_is_single(spec: str, source: int, seed: int) -> None:
     drawn = policy(spec).draw(random.Random(seed), source)
     assert drawn.decoding_policy() == drawn
     assert drawn.unit == policy(spec).unit
 
 
-def test_the_papers_example():
+def test_the_papers_example() -> None:
     """|x| = 7, k = 2: y_3 sees four words, the cut-off is step 6."""
     g = policy("wait-k:2").schedule(7, 9)
     assert g[2] == 4
@@ -97,23 +102,23 @@ def test_the_papers_example():
 
 
 @given(k=st.integers(1, 30), source=st.integers(1, 60))
-def test_wait_k_closed_forms(k, source):
+def test_wait_k_closed_forms(k: int, source: int) -> None:
     g = policy(f"wait-k:{k}").schedule(source, source + k)
     assert g == [min(k + t - 1, source) for t in range(1, source + k + 1)]
     assert cut_off(g, source) == max(1, source - k + 1)
 
 
-def test_cut_off_of_an_output_that_stops_early():
+def test_cut_off_of_an_output_that_stops_early() -> None:
     assert cut_off(policy("wait-k:1").schedule(10, 4), 10) == 4
 
 
-def test_the_end_is_read_after_the_last_word():
+def test_the_end_is_read_after_the_last_word() -> None:
     assert policy("wait-k:3").visible(6, 7) == [3, 4, 5, 6, 7, 7, 7]
     assert policy("full").visible(6, 2) == [7, 7]
     assert policy("none").visible(6, 2) == [0, 0]
 
 
-def test_catch_up_pattern_of_the_paper():
+def test_catch_up_pattern_of_the_paper() -> None:
     """R R (R W R W R W R W W)+ for r = 1.25, k = 3."""
     g = policy("wait-k:3,ratio=1.25").schedule(14, 15)
     path = stacl.Trace(14, tuple(g)).actions()
@@ -121,23 +126,24 @@ def test_catch_up_pattern_of_the_paper():
     assert policy("wait-k:3,ratio=1.25").schedule(30, 40) == policy("wait-k:3,c=0.2").schedule(30, 40)
 
 
-def test_catch_up_by_the_formula():
+def test_catch_up_by_the_formula() -> None:
     g = policy("wait-k:3,c=0.25").schedule(100, 40)
     assert g == [3 + t - 1 - math.floor(Fraction(1, 4) * t) for t in range(1, 41)]
     assert policy("wait-k:3,c=-1/4").schedule(100, 1) == [4]
 
 
-def test_rationals_are_exact():
+def test_rationals_are_exact() -> None:
     # 0.29 * 100 is 28.999... in binary floating point
     assert policy("wait-k:1,c=0.29").wish(100) == 1 + 100 - 1 - 29
     assert policy("wait-k:1").wish(100) - stacl.policy("wait-k:1,c=29/100").wish(100) == 29
-    assert plugins.find("policies", "wait-k", Policy)(1, c=0.29).wish(100) == 71
+    wait_k: Any = plugins.find("policies", "wait-k", Policy)
+    assert wait_k(1, c=0.29).wish(100) == 71
 
 
-def test_average_lagging_of_catch_up():
+def test_average_lagging_of_catch_up() -> None:
     """SPEC 2: |x| = 40, |y| = 50."""
 
-    def al(spec):
+    def al(spec: str) -> float:
         g = policy(spec).schedule(40, 50)
         tau = cut_off(g, 40)
         return sum(g[t] - t * 40 / 50 for t in range(tau)) / tau
@@ -154,7 +160,7 @@ def test_average_lagging_of_catch_up():
         assert al(f"wait-k:{k}") == pytest.approx(without, abs=0.06)
 
 
-def test_multipath_draws_every_k_and_no_other():
+def test_multipath_draws_every_k_and_no_other() -> None:
     rng = random.Random(7)
     family = policy("wait-k:2-5")
     assert {family.draw(rng, 50).spec() for _ in range(200)} == {f"wait-k:{k}" for k in (2, 3, 4, 5)}
@@ -163,23 +169,23 @@ def test_multipath_draws_every_k_and_no_other():
     assert [policy(f"wait-k:{first}-inf").decoding_policy().spec() for first in (1, 7)] == ["wait-k:5", "wait-k:7"]
 
 
-def test_unlimited_multipath_draws_k_log_uniformly():
+def test_unlimited_multipath_draws_k_log_uniformly() -> None:
     rng = random.Random(7)
-    drawn = [policy("wait-k:1-inf").draw(rng, 63).k for _ in range(6000)]
+    drawn = [policy("wait-k:1-inf").draw(rng, 63).k for _ in range(6000)]  # type: ignore[attr-defined]
     assert (min(drawn), max(drawn)) == (1, 64)
     for k in (1, 2, 4, 8, 16):
         share = sum(k <= one < 2 * k for one in drawn) / len(drawn)
         assert share == pytest.approx(math.log(2) / math.log(65), abs=0.02)
 
 
-def test_custom_policies_from_python():
+def test_custom_policies_from_python() -> None:
     assert policy(lambda t: t * t).schedule(10, 4) == [1, 4, 9, 10]
     assert policy([1, 1, 3]).schedule(6, 5) == [1, 1, 3, 6, 6]
     assert policy([0, math.inf]).schedule(6, 3) == [0, 6, 6]
     assert policy([1, 2], unit="piece").unit == "piece"
 
 
-def test_custom_policies_from_a_file(tmp_path):
+def test_custom_policies_from_a_file(tmp_path: Path) -> None:
     (tmp_path / "mine.py").write_text(
         "from stacl.policies.base import Policy\n"
         "def twice(t): return 2 * t\n"
@@ -238,7 +244,7 @@ def test_custom_policies_from_a_file(tmp_path):
         ("wait-k:3,unit=byte", "word or piece"),
     ],
 )
-def test_mistakes_are_reported(wrong, message):
+def test_mistakes_are_reported(wrong: str, message: str) -> None:
     with pytest.raises(UserError, match=message):
         policy(wrong)
 
@@ -256,19 +262,19 @@ def test_mistakes_are_reported(wrong, message):
         (lambda t: 1 // (2 - t), r"g\(2\) fails: ZeroDivisionError"),
     ],
 )
-def test_mistakes_in_custom_policies_are_reported(wrong, message):
+def test_mistakes_in_custom_policies_are_reported(wrong: Callable[..., Any] | list[Any], message: str) -> None:
     with pytest.raises(UserError, match=message):
         policy(wrong).schedule(9, 3)
 
 
-def test_conflicting_units_are_an_error():
+def test_conflicting_units_are_an_error() -> None:
     with pytest.raises(UserError, match="give only one unit"):
         policy("wait-k:3,unit=piece", unit="word")
     with pytest.raises(UserError, match="counts in piece"):
         policy(policy("full", unit="piece"), unit="word")
 
 
-def test_threads_share_a_custom_policy():
+def test_threads_share_a_custom_policy() -> None:
     """g(t) is slow, so that all threads run it at the same time."""
 
     def slow(t: int) -> int:

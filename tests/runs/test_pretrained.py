@@ -22,14 +22,14 @@ from tests.samples import lines as sample_lines
 MEGABYTES = 12  # maximum size of each model
 
 
-def test_all_directions_are_there_and_the_default_is_the_first():
+def test_all_directions_are_there_and_the_default_is_the_first() -> None:
     directions = ("de-en", "en-de", "zh-en", "en-zh")
     assert {*directions, *(f"photos-{direction}" for direction in directions)} == set(pretrained.names())
     assert pretrained.names()[0] == pretrained.DEFAULT == "de-en"
 
 
 @pytest.mark.parametrize("name", pretrained.names())
-def test_it_is_small_and_its_card_is_complete(name, capsys):
+def test_it_is_small_and_its_card_is_complete(name: str, capsys: pytest.CaptureFixture[str]) -> None:
     folder = pretrained.folder(name)
     assert sum(path.stat().st_size for path in folder.rglob("*") if path.is_file()) <= MEGABYTES * 1e6
     assert main(["models", name]) == 0
@@ -46,12 +46,12 @@ def test_it_is_small_and_its_card_is_complete(name, capsys):
         assert part in card, part
 
 
-def test_the_list_names_directions_and_sizes(capsys):
+def test_the_list_names_directions_and_sizes(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["models"]) == 0
     assert "photos-de-en German to English" in capsys.readouterr().out
 
 
-def test_a_path_may_name_it_too(tmp_path, monkeypatch):
+def test_a_path_may_name_it_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert pretrained.find(Path("de-en")) == pretrained.folder("de-en")
     monkeypatch.chdir(tmp_path)
     shutil.copytree(pretrained.folder("photos-de-en"), "de-en")
@@ -59,13 +59,13 @@ def test_a_path_may_name_it_too(tmp_path, monkeypatch):
     assert pretrained.find("de-en") == pretrained.folder("de-en")
 
 
-def test_a_text_of_several_sentences_is_translated_whole():
+def test_a_text_of_several_sentences_is_translated_whole() -> None:
     sentences = ["Ein Hund springt über einen Zaun.", "Zwei Kinder spielen im Garten Fußball.", "Ein Mann schläft."]
     translator = stacl.load("photos-de-en", policy="full")
     assert translator.translate(" ".join(sentences)) == " ".join(map(translator.translate, sentences))
 
 
-def test_it_needs_no_torch():
+def test_it_needs_no_torch() -> None:
     program = (
         "import sys; sys.modules['torch'] = None\n"
         "import stacl; print(stacl.load('photos-de-en').translate('Ein Mann schläft.', 'wait-k:1'))"
@@ -76,7 +76,7 @@ def test_it_needs_no_torch():
 
 
 @pytest.mark.parametrize("name", [WEIGHTS, WRITE])
-def test_a_damaged_file_is_reported(tmp_path, name):
+def test_a_damaged_file_is_reported(tmp_path: Path, name: str) -> None:
     copy = tmp_path / "copy"
     shutil.copytree(pretrained.folder("photos-de-en"), copy)
     content = bytearray((copy / EXPORTED / name).read_bytes())
@@ -86,23 +86,23 @@ def test_a_damaged_file_is_reported(tmp_path, name):
         stacl.load(copy)
 
 
-def test_a_text_is_not_a_model(capsys):
+def test_a_text_is_not_a_model(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["translate", "Ein Mann schläft auf dem Sofa. " * 20]) == 2
     assert "the name of the model is too long" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("text", ["alles", "bekannt", "Mail", "Hm", "Punkt eins"])
 @pytest.mark.parametrize("beam", [1, 5])
-def test_words_are_never_translated_to_nothing(text, beam):
+def test_words_are_never_translated_to_nothing(text: str, beam: int) -> None:
     assert stacl.load("de-en").translate(text, "wait-k:3", decoding=Decoding(beam=beam))
 
 
-def test_lines_are_kept():
+def test_lines_are_kept() -> None:
     said = stacl.load("de-en").translate("Ein Mann schläft.\r\nZwei Kinder spielen\n\nEin Hund bellt.\n", "full")
     assert [bool(line) for line in said.split("\n")] == [True, True, False, True]
 
 
-def test_unknown_names_get_a_suggestion(capsys):
+def test_unknown_names_get_a_suggestion(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["models", "caption-de-en"]) == 2
     assert "did you mean photos-de-en" in capsys.readouterr().err
     with pytest.raises(stacl.UserError, match="did you mean photos-de-en"):
@@ -110,7 +110,7 @@ def test_unknown_names_get_a_suggestion(capsys):
 
 
 @pytest.mark.parametrize(("name", "policy"), [("de-en", "wait-k:1"), ("en-zh", "wait-k:2,unit=piece")])
-def test_a_live_session_writes_the_same_as_a_batch(name, policy):
+def test_a_live_session_writes_the_same_as_a_batch(name: str, policy: str) -> None:
     """Also in int8, where a small rounding difference can change a word."""
     translator = stacl.load(name)
     folder, side = {"de-en": ("deen-eval", "de"), "en-zh": ("zhen-eval", "en")}[name]
@@ -144,7 +144,7 @@ WHOLE = [  # of Multi30k, which is for research only
         ("en-zh", "eval-zhen/mixed-test", "wait-k:3", 17),
     ],
 )
-def test_it_translates_as_well_as_its_card_says(name, part, policy, least):
+def test_it_translates_as_well_as_its_card_says(name: str, part: str, policy: str, least: int) -> None:
     """A hundred lines are enough to check that the weights are the measured ones."""
     import sacrebleu
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import time
+from typing import Any
 
 from stacl.server.live import Connection
 from stacl.server.metrics import Metrics
@@ -12,7 +13,7 @@ from tests.helpers import GERMAN
 from tests.server.client import Client, alone
 from tests.server.conftest import Running
 
-UNLIMITED = {"messages_per_second": 1e9, "message_burst": 10**9}
+UNLIMITED: dict[str, Any] = {"messages_per_second": 1e9, "message_burst": 10**9}
 
 
 def still_serves(running: Running) -> None:

@@ -19,7 +19,8 @@ PATIENCE = 20  # seconds for an answer on a busy machine
 
 class Client:
     def __init__(self, url: str, *, begin: bool = True, **start: Any) -> None:
-        self.url, self.seq, self.said = url, 0, []
+        self.url, self.seq = url, 0
+        self.said: list[dict[str, Any]] = []
         self._open = contextlib.ExitStack()
         self.events: list[dict[str, Any]] = []  # the numbered messages
         self.errors: list[dict[str, Any]] = []

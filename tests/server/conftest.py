@@ -9,8 +9,10 @@ import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pytest
+from playwright.sync_api import Browser
 
 from stacl.api import load
 from stacl.engines.torch import TorchEngine
@@ -45,7 +47,7 @@ class Running:
 
 
 @contextlib.contextmanager
-def serving(models: Mapping[str, Translator], settings: Settings | None = None, **limits: float) -> Iterator[Running]:
+def serving(models: Mapping[str, Translator], settings: Settings | None = None, **limits: Any) -> Iterator[Running]:
     """A server with these limits, for as long as the block runs."""
     settings = settings or Settings(limits=Limits(**limits), workers=2)
     listener = listen("127.0.0.1", 0)
@@ -65,7 +67,7 @@ def serving(models: Mapping[str, Translator], settings: Settings | None = None, 
 
 
 @pytest.fixture(scope="session")
-def model_folder(tmp_path_factory) -> Path:
+def model_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A small random model on the disk, as `stacl export` would write it."""
     folder, model = tmp_path_factory.mktemp("models") / "nonsense", random_translator()
     (folder / "vocabulary").mkdir(parents=True)
@@ -77,20 +79,20 @@ def model_folder(tmp_path_factory) -> Path:
 
 
 @pytest.fixture(scope="session")
-def models(model_folder) -> dict[str, Translator]:
+def models(model_folder: Path) -> dict[str, Translator]:
     """`de-en` says nonsense, but by all the rules; `zh-en` reads words without spaces."""
     return {"de-en": load(model_folder), "zh-en": random_translator("rnn", source="zh")}
 
 
 @pytest.fixture(scope="session")
-def server(models) -> Iterator[Running]:
+def server(models: dict[str, Translator]) -> Iterator[Running]:
     """One server for many tests: `server.url`, `server.live`, `server.models`."""
     with serving(models) as running:
         yield running
 
 
 @pytest.fixture(scope="module")
-def browser():
+def browser() -> Iterator[Browser]:
     """A headless browser for the tests of the page. While it is open, asyncio.run cannot be used."""
     with open_browser() as found:
         yield found

@@ -8,43 +8,44 @@ import json
 import random
 import time
 from concurrent.futures import ThreadPoolExecutor
+from typing import Any
 
 import pytest
 from websockets.asyncio.client import connect
 from websockets.exceptions import ConnectionClosed
 
+from stacl.live.translator import Translator
 from tests.helpers import GERMAN
 from tests.server.aftermath import UNLIMITED, settled, still_serves
 from tests.server.client import Client
-from tests.server.conftest import serving
+from tests.server.conftest import Running, serving
 
 
 def malformed(rng: random.Random, seq: int) -> str | bytes:
     """Anything but what is expected; `seq` is the last number that was used."""
     whole = json.dumps({"type": "text", "seq": seq + rng.randint(2, 99), "text": "Hund "})
-    return rng.choice(
-        [
-            whole,  # out of order
-            whole[: rng.randrange(len(whole))],
-            whole.encode(),
-            rng.randbytes(rng.randint(0, 300)),
-            "".join(chr(rng.choice((rng.randrange(32, 0xD800), rng.randrange(0xE000, 0x110000)))) for _ in range(40)),
-            "[" * rng.randint(1, 20_000),
-            '{"a":' * rng.randint(1, 5_000),
-            "9" * 6_000,
-            json.dumps({"type": "text", "seq": rng.choice([None, "1", 1.5, True, [], 10**30]), "text": "a"}),
-            json.dumps({"type": "start", "policies": ["full"] * 99}),
-            json.dumps({"type": "resume", "session": "x", "received": -1}),
-            json.dumps(rng.choice([None, 1, "text", [1], True, 1e308])),
-            '{"type": "text", "seq": NaN, "text": "a"}',
-            '{"type": "text", "type": "end"}',
-        ]
-    )
+    wrong: list[str | bytes] = [
+        whole,  # out of order
+        whole[: rng.randrange(len(whole))],
+        whole.encode(),
+        rng.randbytes(rng.randint(0, 300)),
+        "".join(chr(rng.choice((rng.randrange(32, 0xD800), rng.randrange(0xE000, 0x110000)))) for _ in range(40)),
+        "[" * rng.randint(1, 20_000),
+        '{"a":' * rng.randint(1, 5_000),
+        "9" * 6_000,
+        json.dumps({"type": "text", "seq": rng.choice([None, "1", 1.5, True, [], 10**30]), "text": "a"}),
+        json.dumps({"type": "start", "policies": ["full"] * 99}),
+        json.dumps({"type": "resume", "session": "x", "received": -1}),
+        json.dumps(rng.choice([None, 1, "text", [1], True, 1e308])),
+        '{"type": "text", "seq": NaN, "text": "a"}',
+        '{"type": "text", "type": "end"}',
+    ]
+    return rng.choice(wrong)
 
 
 def refused(rng: random.Random, seq: int) -> str:
     """With the right number, which it uses up, and yet wrong."""
-    wrong = [
+    wrong: list[dict[str, Any]] = [
         {"type": rng.choice(["txt", "heard", "", None, 7, [], {}])},
         {"type": "text", "text": rng.choice([None, 5, ["a"], {}])},
         {"type": "text", "text": "a", "x" * 300: 1},
@@ -86,7 +87,7 @@ async def misbehave(url: str, number: int, messages: int) -> int:
     return answered
 
 
-def test_ten_thousand_malformed_messages(models):
+def test_ten_thousand_malformed_messages(models: dict[str, Translator]) -> None:
     # The ten share one loop: on a slow machine the last may wait long for its turn to begin.
     with serving(models, resume_seconds=0.5, start_seconds=300, **UNLIMITED) as running:
 
@@ -102,7 +103,7 @@ def test_ten_thousand_malformed_messages(models):
         settled(running)
 
 
-def test_what_is_too_large_is_refused_in_words(models):
+def test_what_is_too_large_is_refused_in_words(models: dict[str, Translator]) -> None:
     with serving(models) as running:
         for text, told in (("ä" * 40_000, True), ("a" * 100_000, True), ("a" * 200_000, False)):
             with Client(running.live) as client:
@@ -114,7 +115,7 @@ def test_what_is_too_large_is_refused_in_words(models):
         still_serves(running)
 
 
-def test_who_is_refused_at_once_still_learns_of_its_session(models):
+def test_who_is_refused_at_once_still_learns_of_its_session(models: dict[str, Translator]) -> None:
     """Both come before the server has said a word: without `started` there would be nothing to resume."""
 
     async def all_said(url: str) -> list[dict[str, object]]:
@@ -132,7 +133,7 @@ def test_who_is_refused_at_once_still_learns_of_its_session(models):
         assert (started["type"], refusal["code"]) == ("started", "too-large")
 
 
-def test_who_speaks_too_fast_is_sent_away_and_may_come_back(models):
+def test_who_speaks_too_fast_is_sent_away_and_may_come_back(models: dict[str, Translator]) -> None:
     with serving(models, messages_per_second=50, message_burst=20) as running, Client(running.live) as client:
         for word in GERMAN[0].split()[:6] * 10:
             with contextlib.suppress(ConnectionClosed):
@@ -151,7 +152,7 @@ def test_who_speaks_too_fast_is_sent_away_and_may_come_back(models):
         assert sum(event["type"] == "heard" for event in events) == 60
 
 
-def test_a_typist_who_plays_is_never_too_fast(server):
+def test_a_typist_who_plays_is_never_too_fast(server: Running) -> None:
     """Twenty keys a second, a message each, and a policy that changes all the time."""
     with Client(server.live) as client:
         for number in range(90):
@@ -161,7 +162,7 @@ def test_a_typist_who_plays_is_never_too_fast(server):
         assert not client.errors
 
 
-def test_as_many_sessions_as_there_are_places(models):
+def test_as_many_sessions_as_there_are_places(models: dict[str, Translator]) -> None:
     with serving(models, sessions=2) as running:
         with Client(running.live), Client(running.live) as second, Client(running.live, begin=False) as third:
             third.send("start", number=False)
@@ -192,7 +193,7 @@ def test_as_many_sessions_as_there_are_places(models):
         ({"polices": ["full"]}, "bad-message", "'start' has no field 'polices'; did you mean policies?"),
     ],
 )
-def test_starts_that_are_refused(server, start, code, message):
+def test_starts_that_are_refused(server: Running, start: dict[str, Any], code: str, message: str) -> None:
     with Client(server.live, begin=False) as client:
         client.send("start", number=False, **start)
         error = client.answer()
@@ -200,7 +201,7 @@ def test_starts_that_are_refused(server, start, code, message):
         assert message in error["message"]
 
 
-def test_the_first_message_is_a_greeting(server):
+def test_the_first_message_is_a_greeting(server: Running) -> None:
     with Client(server.live, begin=False) as client:
         client.text("Hallo ")
         assert client.ended() == (1008, "not-started")

@@ -8,6 +8,7 @@ import subprocess
 import sys
 
 import httpx
+from playwright.sync_api import Browser
 
 from stacl.decoding.options import Decoding
 from stacl.server import endpoints, protocol, security
@@ -15,6 +16,7 @@ from stacl.server.limits import Limits
 from tests.conftest import ROOT
 from tests.helpers import GERMAN
 from tests.server.client import Client
+from tests.server.conftest import Running
 
 PAGE = (ROOT / "docs" / "api.md").read_text(encoding="utf-8")
 
@@ -24,7 +26,7 @@ def block(language: str) -> str:
     return found
 
 
-def said(server, text: str) -> str:
+def said(server: Running, text: str) -> str:
     """What both clients show: a line for each sentence."""
     translator = server.models["de-en"]
     session = translator.stream("wait-k:3", segment=True)
@@ -33,7 +35,7 @@ def said(server, text: str) -> str:
     return "".join(translator.target_language.join(trace.target) + "\n" for trace in session.traces)
 
 
-def test_the_python_client(server):
+def test_the_python_client(server: Running) -> None:
     code = block("python")
     assert len([line for line in code.splitlines() if line.strip()]) == 16
     code = code.replace("127.0.0.1:8765", f"127.0.0.1:{server.port}").replace("pace=0.4", "pace=0.0")
@@ -44,7 +46,7 @@ def test_the_python_client(server):
         assert done.stdout == (said(server, text) if text else "")
 
 
-def test_the_javascript_client(server, browser):
+def test_the_javascript_client(server: Running, browser: Browser) -> None:
     code = block("js")
     assert len(code.splitlines()) == 16
     page = browser.new_page()
@@ -58,7 +60,7 @@ def test_the_javascript_client(server, browser):
     page.close()
 
 
-def test_the_curl_example(server):
+def test_the_curl_example(server: Running) -> None:
     body = re.search(r"-d '(\{.*?\})'", PAGE)
     assert body
     found = httpx.post(f"{server.url}/translate", json=json.loads(body[1]))
@@ -67,7 +69,7 @@ def test_the_curl_example(server):
     assert found.json()["translation"] == said
 
 
-def test_every_message_of_the_client_is_as_the_page_says(server):
+def test_every_message_of_the_client_is_as_the_page_says(server: Running) -> None:
     """The messages of the first table, sent as they stand there."""
     rows = [json.loads(row) for row in re.findall(r'^\| `(\{"type".*?\})` \|', PAGE.split("### Server")[0], re.M)]
     assert [row["type"] for row in rows] == ["start", "text", "policy", "end", "close", "resume"]
@@ -80,7 +82,7 @@ def test_every_message_of_the_client_is_as_the_page_says(server):
         assert [event["type"] for event in client.events][:3] == ["heard", "heard", "policy"]
 
 
-def test_every_code_is_told():
+def test_every_code_is_told() -> None:
     codes = set(re.findall(r"^\| `([a-z-]+)` \|", PAGE, re.M))
     source = "".join(path.read_text(encoding="utf-8") for path in (ROOT / "stacl" / "server").glob("*.py"))
     used = set(re.findall(r'(?:Refusal|answer)\(\s*"([a-z-]+)"', source))
@@ -94,7 +96,7 @@ def test_every_code_is_told():
         assert re.search(rf"`{code}`[^(]*\({status}\)", PAGE), code
 
 
-def test_every_limit_of_a_client_is_told():
+def test_every_limit_of_a_client_is_told() -> None:
     limits = Limits()
     for name, value in limits.for_clients().items():
         assert re.search(rf"`{name}`[^`]*?{value:,g}", PAGE), name

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import json
 import time
+from collections.abc import Iterator
+from typing import Any
 
 import pytest
 
+from stacl.live.translator import Translator
 from stacl.server.aligner import Aligner, Finished
 from stacl.server.worker import Scheduler
+from stacl.traces.trace import Trace
 from tests.helpers import GERMAN, random_translator
 from tests.server.client import Client, alone
 from tests.server.conftest import serving
@@ -17,10 +21,10 @@ POLICIES = ["wait-k:1", "full"]
 
 
 @pytest.fixture
-def never_aligned(monkeypatch):
+def never_aligned(monkeypatch: pytest.MonkeyPatch) -> None:
     """An alignment takes longer than any test."""
 
-    def endless(self, trace):
+    def endless(self: Any, trace: Trace) -> Iterator[None]:
         while True:
             time.sleep(0.001)
             yield
@@ -28,7 +32,7 @@ def never_aligned(monkeypatch):
     monkeypatch.setattr(Aligner, "_alignment", endless)
 
 
-def without_alignments(events: list[dict[str, object]]) -> set[tuple[object, object]]:
+def without_alignments(events: list[dict[str, Any]]) -> set[tuple[object, object]]:
     """Which sentences of which tracks were told to be complete, each once and with an alignment that nobody made."""
     told = [event for event in events if event["type"] == "segment"]
     assert all(event["alignment"] == [None] * len(event["target"]) for event in told)
@@ -37,7 +41,7 @@ def without_alignments(events: list[dict[str, object]]) -> set[tuple[object, obj
     return found
 
 
-def test_what_comes_after_the_last_call_is_said_again_elsewhere(models):
+def test_what_comes_after_the_last_call_is_said_again_elsewhere(models: dict[str, Translator]) -> None:
     with serving(models) as running, Client(running.live, policies=["wait-k:1"]) as client:
         client.text("Ein ")
         client.until("word")
@@ -50,7 +54,7 @@ def test_what_comes_after_the_last_call_is_said_again_elsewhere(models):
         assert [event["text"] for event in client.events if event["type"] == "heard"] == ["Ein"]
 
 
-def test_the_end_of_the_server_does_not_wait_for_alignments(models, never_aligned):
+def test_the_end_of_the_server_does_not_wait_for_alignments(models: dict[str, Translator], never_aligned: None) -> None:
     text = "\n".join(GERMAN[:3]) + "\n"
     with serving(models, drain_seconds=60) as running, Client(running.live, policies=POLICIES, align=True) as client:
         client.text(text)
@@ -63,7 +67,7 @@ def test_the_end_of_the_server_does_not_wait_for_alignments(models, never_aligne
         assert without_alignments(client.events) == {(track, segment) for track in range(2) for segment in range(4)}
 
 
-def test_who_closes_does_not_wait_long_for_alignments(models, never_aligned):
+def test_who_closes_does_not_wait_long_for_alignments(models: dict[str, Translator], never_aligned: None) -> None:
     with serving(models, align_seconds=0.2) as running, Client(running.live, policies=POLICIES, align=True) as client:
         client.text("\n".join(GERMAN[:3]))
         events = client.finish()
@@ -71,8 +75,9 @@ def test_who_closes_does_not_wait_long_for_alignments(models, never_aligned):
         assert without_alignments(events) == {(track, segment) for track in range(2) for segment in range(3)}
 
 
-def test_a_sentence_is_told_once_though_its_alignment_had_begun(monkeypatch):
-    translator, scheduler, told = random_translator(), Scheduler(1, "test"), []
+def test_a_sentence_is_told_once_though_its_alignment_had_begun(monkeypatch: pytest.MonkeyPatch) -> None:
+    told: list[Any] = []
+    translator, scheduler = random_translator(), Scheduler(1, "test")
     monkeypatch.setattr(scheduler, "wake", lambda job: None)  # whose turns we give ourselves
     trace = translator.translate_lines([GERMAN[0]], "wait-k:1")[0]
     job = Aligner(translator, scheduler, told.append, lambda: None)

@@ -7,30 +7,33 @@ import json
 import re
 import threading
 import time
+from collections.abc import Iterator
+from pathlib import Path
 
 import httpx
 import pytest
 
 import stacl
 from stacl.decoding.options import Decoding
+from stacl.live.translator import Translator
 from stacl.server.endpoints import TranslateRequest
 from stacl.server.metrics import Metrics
 from stacl.server.pages import FOLDER, load_files
 from stacl.server.protocol import Refusal
 from tests.helpers import GERMAN
 from tests.server.client import Client, alone
-from tests.server.conftest import serving
+from tests.server.conftest import Running, serving
 
 JSON = {"Content-Type": "application/json"}
 
 
 @pytest.fixture(scope="module")
-def http(server):
+def http(server: Running) -> Iterator[httpx.Client]:
     with httpx.Client(base_url=server.url, timeout=60) as client:
         yield client
 
 
-def test_models(http):
+def test_models(http: httpx.Client) -> None:
     found = http.get("/models").json()
     assert found["models"][0] == {"name": "de-en", "source": "de", "target": "en", "policy": "wait-k:2"}
     assert [model["name"] for model in found["models"]] == ["de-en", "zh-en"]
@@ -38,14 +41,14 @@ def test_models(http):
     assert found["version"] == stacl.__version__
 
 
-def test_health(http):
+def test_health(http: httpx.Client) -> None:
     assert http.get("/health").json() == {"status": "ok"}
     assert http.head("/health").status_code == 200
 
 
 @pytest.mark.parametrize(("beam", "ahead"), [(1, 0), (3, 0), (3, 2)])
 @pytest.mark.parametrize("segment", [True, False])
-def test_translate(http, server, beam, ahead, segment):
+def test_translate(http: httpx.Client, server: Running, beam: int, ahead: int, segment: bool) -> None:
     text = f"{GERMAN[0]} {GERMAN[1]}\n\n{GERMAN[2]}\n"
     asked = {"text": text, "policy": "wait-k:3", "beam": beam, "ahead": ahead, "segment": segment, "model": "de-en"}
     found = http.post("/translate", json=asked).json()
@@ -61,7 +64,7 @@ def test_translate(http, server, beam, ahead, segment):
     assert not [name for name in found["segments"][0]["latency"] if name.endswith("_CA")]
 
 
-def test_translate_takes_defaults(http, server):
+def test_translate_takes_defaults(http: httpx.Client, server: Running) -> None:
     found = http.post("/translate", json={"text": GERMAN[0]}).json()
     assert (found["model"], found["policy"]) == ("de-en", "full")
     assert found["beam"] == 5
@@ -103,7 +106,7 @@ def test_translate_takes_defaults(http, server):
         ),
     ],
 )
-def test_translate_refuses(http, body, status, code, message):
+def test_translate_refuses(http: httpx.Client, body: bytes, status: int, code: str, message: str) -> None:
     answer = http.post("/translate", content=body, headers=JSON)
     assert answer.status_code == status
     assert answer.json()["code"] == code
@@ -111,7 +114,7 @@ def test_translate_refuses(http, body, status, code, message):
     assert "\n" not in answer.json()["message"]
 
 
-def test_wrong_ways_to_ask(http):
+def test_wrong_ways_to_ask(http: httpx.Client) -> None:
     refused = {
         "not-found": (http.get("/nothing"), 404),
         "bad-method": (http.get("/translate"), 405),
@@ -127,7 +130,7 @@ def test_wrong_ways_to_ask(http):
     assert http.post("/index.html").status_code == 405
 
 
-def test_too_many_requests_at_once(models):
+def test_too_many_requests_at_once(models: dict[str, Translator]) -> None:
     with serving(models, requests=1) as running, httpx.Client(base_url=running.url, timeout=60) as http:
         long = {"text": "\n".join(GERMAN * 100), "policy": "full"}
 
@@ -149,7 +152,7 @@ def test_too_many_requests_at_once(models):
         thread.join()
 
 
-def test_a_text_that_takes_too_long_is_given_up(models):
+def test_a_text_that_takes_too_long_is_given_up(models: dict[str, Translator]) -> None:
     with serving(models, request_seconds=0.3) as running:
         answer = httpx.post(f"{running.url}/translate", json={"text": "\n".join(GERMAN * 250)}, timeout=60)
         assert (answer.status_code, answer.json()["code"]) == (503, "too-long")
@@ -160,7 +163,7 @@ def test_a_text_that_takes_too_long_is_given_up(models):
             time.sleep(0.02)
 
 
-def test_who_goes_away_stops_the_work(models):
+def test_who_goes_away_stops_the_work(models: dict[str, Translator]) -> None:
     with serving(models) as running:
         long = {"text": "\n".join(GERMAN * 280), "policy": "full"}
         with pytest.raises(httpx.ReadTimeout):
@@ -171,7 +174,7 @@ def test_who_goes_away_stops_the_work(models):
             time.sleep(0.02)
 
 
-def test_metrics(models):
+def test_metrics(models: dict[str, Translator]) -> None:
     with serving(models) as running:
         with Client(running.live) as client:
             client.text(GERMAN[0])
@@ -201,21 +204,21 @@ def test_metrics(models):
         assert f"# HELP {name} " in text
 
 
-def test_the_default_beam_gets_narrower_with_the_length_of_the_text():
+def test_the_default_beam_gets_narrower_with_the_length_of_the_text() -> None:
     for size, beam in ((1, 5), (20_480, 5), (20_481, 4), (51_200, 2), (102_400, 1)):
         assert TranslateRequest("a" * size).decoding(102_400).beam == beam
     with pytest.raises(Refusal):
         TranslateRequest("a" * 20_481, beam=5).decoding(102_400)
 
 
-def test_labels_are_escaped():
+def test_labels_are_escaped() -> None:
     metrics = Metrics(dict.fromkeys(("sessions_open", "connections_open", "queue_length"), lambda: 0.0))
     metrics.add("words_in", model='a"b\\c\nd')
     text = metrics.text()
     assert 'stacl_words_in_total{model="a\\"b\\\\c\\nd"} 1' in text
 
 
-def test_the_page_and_its_files(http):
+def test_the_page_and_its_files(http: httpx.Client) -> None:
     pages = {path: page for path, page in load_files().items() if path != "/"}
     assert {f"/{path.relative_to(FOLDER).as_posix()}" for path in FOLDER.rglob("*") if path.is_file()} == pages.keys()
     kinds = {".js": "text/javascript", ".html": "text/html", ".css": "text/css", ".svg": "image/svg+xml"}
@@ -229,14 +232,14 @@ def test_the_page_and_its_files(http):
 
 
 @pytest.mark.parametrize("path", ["/../app.py", "/%2e%2e/app.py", "/..%2fapp.py", "//etc/passwd", "/static/../app.py"])
-def test_nothing_else_of_the_disk(server, path):
+def test_nothing_else_of_the_disk(server: Running, path: str) -> None:
     with httpx.Client(base_url=server.url) as http:
         request = http.build_request("GET", "/")
         request.url = request.url.copy_with(raw_path=path.encode())
         assert http.send(request).status_code == 404
 
 
-def test_an_upgrade_is_seen_at_once(tmp_path, http):
+def test_an_upgrade_is_seen_at_once(tmp_path: Path, http: httpx.Client) -> None:
     """A browser asks each time, and gets nothing anew only as long as the content is the same."""
     path = next(iter(load_files()))
     first = http.get(path)
@@ -250,19 +253,19 @@ def test_an_upgrade_is_seen_at_once(tmp_path, http):
     assert load_files(tmp_path)["/"].tag != before
 
 
-def test_answers_are_ascii_safe_json(http):
+def test_answers_are_ascii_safe_json(http: httpx.Client) -> None:
     """A refusal may quote anything, half a character too."""
     answer = http.post("/translate", content=json.dumps({"text": "a", "model": "\ud83d"}).encode(), headers=JSON)
     assert answer.status_code == 404
 
 
-def test_halves_of_characters_in_a_text(http):
+def test_halves_of_characters_in_a_text(http: httpx.Client) -> None:
     answer = http.post("/translate", content=b'{"text": "Ein \\ud83d hier \\ude00"}', headers=JSON)
     assert answer.status_code == 200
     assert answer.json()["segments"][0]["source"] == ["Ein", "\ufffd", "hier", "\ufffd"]
 
 
-def test_a_text_without_ends_is_cut(http, server):
+def test_a_text_without_ends_is_cut(http: httpx.Client, server: Running) -> None:
     limit = server.hub.limits.sentence_words
     found = http.post("/translate", json={"text": "Hund " * (limit + 5), "segment": False}).json()
     assert [len(part["source"]) for part in found["segments"]] == [limit, 5]

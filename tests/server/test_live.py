@@ -6,10 +6,11 @@ import random
 
 import pytest
 
+from stacl.live.translator import Translator
 from stacl.server import aligner
 from tests.helpers import GERMAN
 from tests.server.client import Client, alone
-from tests.server.conftest import serving
+from tests.server.conftest import Running, serving
 
 TEXT = " ".join(GERMAN[:3]) + "\nAm 3. Oktober kam Dr. Meier.\n\n" + GERMAN[4] + "\r\n Ende 😀 ohne Punkt"
 
@@ -20,7 +21,7 @@ def chunks(text: str, rng: random.Random) -> list[str]:
     return [text[start:end] for start, end in zip([0, *places], [*places, len(text)], strict=True)]
 
 
-def test_the_shape_of_a_conversation(server):
+def test_the_shape_of_a_conversation(server: Running) -> None:
     with Client(server.live) as client:
         assert client.facts.keys() == {"type", "session", "model", "source", "target", "policies", "limits"}
         assert client.facts["model"] == "de-en"
@@ -48,7 +49,7 @@ def test_the_shape_of_a_conversation(server):
         assert not client.errors
 
 
-def test_a_word_is_late_from_when_it_came_on(server):
+def test_a_word_is_late_from_when_it_came_on(server: Running) -> None:
     """Not from when the server got round to it: the last sentence of a paste came with the first, and waited."""
     with Client(server.live, policies=["wait-k:1"]) as client:
         client.text("Ein Mann schläft. " * 20)
@@ -64,7 +65,7 @@ def test_a_word_is_late_from_when_it_came_on(server):
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_words_are_those_of_a_session_alone(server, seed):
+def test_words_are_those_of_a_session_alone(server: Running, seed: int) -> None:
     rng = random.Random(seed)
     policies = rng.sample(["wait-k:1", "wait-k:3", "full", "none", "wait-k:2,c=0.25", "wait-k:2,unit=piece"], 3)
     segment = bool(seed % 2)
@@ -84,7 +85,7 @@ def test_words_are_those_of_a_session_alone(server, seed):
     assert heard == [(number, word) for number, source in enumerate(sources) for word in source]
 
 
-def test_a_policy_changes_where_it_was_asked_to(server):
+def test_a_policy_changes_where_it_was_asked_to(server: Running) -> None:
     translator, words = server.models["de-en"], GERMAN[1].split()
     session = translator.stream("wait-k:5")
     expected = [word for source in words[:6] for word in session.read(source)]
@@ -107,14 +108,14 @@ def test_a_policy_changes_where_it_was_asked_to(server):
     assert heard_before == 6
 
 
-def test_a_change_before_the_first_word_says_nothing(server):
+def test_a_change_before_the_first_word_says_nothing(server: Running) -> None:
     with Client(server.live, policies=["wait-k:3"]) as client:
         client.send("policy", track=0, policy="none")
         client.send("end")
         assert [event["type"] for event in client.finish()] == ["policy", "closed"]
 
 
-def test_an_end_finishes_the_word_that_is_open(server):
+def test_an_end_finishes_the_word_that_is_open(server: Running) -> None:
     with Client(server.live, policies=["wait-k:1"], segment=False) as client:
         for line in GERMAN[:2]:
             client.text(line)
@@ -124,7 +125,7 @@ def test_an_end_finishes_the_word_that_is_open(server):
     assert told == GERMAN[:2]
 
 
-def test_a_word_is_heard_at_once(server):
+def test_a_word_is_heard_at_once(server: Running) -> None:
     """A typist's word comes back when its space is typed, not when the next one is."""
     with Client(server.live, policies=["wait-k:1"]) as client:
         for word in ["Der", "Hund", "kam", "um", "3.", "Er", "bellt."]:
@@ -132,7 +133,7 @@ def test_a_word_is_heard_at_once(server):
             assert client.until("heard")["text"] == word
 
 
-def test_chinese(server):
+def test_chinese(server: Running) -> None:
     text = "我们在学习机器翻译。今天天气很好，我们去公园。"
     with Client(server.live, model="zh-en", policies=["wait-k:2"]) as client:
         for character in text:
@@ -141,7 +142,7 @@ def test_chinese(server):
     assert client.words() == alone(server.models["zh-en"], "wait-k:2", text)[0]
 
 
-def test_halves_of_a_character(server):
+def test_halves_of_a_character(server: Running) -> None:
     """JavaScript may cut a string inside a character."""
     with Client(server.live) as client:
         for half in ("Ein \ud83d", "\ude00 hier \ud83d", " \ude00x"):
@@ -151,7 +152,7 @@ def test_halves_of_a_character(server):
     assert heard == ["Ein", "😀", "hier", "\ufffd", "\ufffdx"]
 
 
-def test_alignments_come_behind_the_words(server):
+def test_alignments_come_behind_the_words(server: Running) -> None:
     from stacl.live.align import alignment
     from stacl.support.stepwise import run
 
@@ -174,14 +175,14 @@ def test_alignments_come_behind_the_words(server):
     assert client.words(1) == words
 
 
-def test_a_sentence_without_end_is_ended(models):
+def test_a_sentence_without_end_is_ended(models: dict[str, Translator]) -> None:
     with serving(models, sentence_words=20) as running, Client(running.live, segment=False) as client:
         client.text("Hund " * 50)
         events = client.finish()
     assert [len(event["source"]) for event in events if event["type"] == "segment"] == [20, 20, 10]
 
 
-def test_a_sentence_of_odd_signs_is_not_aligned(server, monkeypatch):
+def test_a_sentence_of_odd_signs_is_not_aligned(server: Running, monkeypatch: pytest.MonkeyPatch) -> None:
     """A thousand pieces a word: what the alignment of so few words takes would fill the memory."""
     monkeypatch.setattr(aligner, "_CELLS", 5_000)
     with Client(server.live, policies=["wait-k:1"], align=True, segment=False) as client:
@@ -192,7 +193,7 @@ def test_a_sentence_of_odd_signs_is_not_aligned(server, monkeypatch):
     assert set(segment["alignment"]) == {None}
 
 
-def test_a_long_message_is_the_same_as_many_short_ones(server):
+def test_a_long_message_is_the_same_as_many_short_ones(server: Running) -> None:
     text = (" " * 500).join(" ".join(GERMAN * 2).split())
     assert 50_000 < len(text) < server.hub.limits.message_bytes
     with Client(server.live, policies=["wait-k:1"]) as client:

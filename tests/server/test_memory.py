@@ -9,13 +9,14 @@ import numpy as np
 import pytest
 
 from stacl.engines import kv_cache
+from stacl.live.translator import Translator
 from stacl.server import hub, memory
 from stacl.text.subwords import BEGIN
 from tests.server.client import Client
 from tests.server.conftest import serving
 
 
-def test_room_is_small_at_first_and_grows_in_steps_of_sixteen(models):
+def test_room_is_small_at_first_and_grows_in_steps_of_sixteen(models: dict[str, Translator]) -> None:
     engine = models["de-en"].engine
     state = engine.start()
     assert (state.cache.source_room, state.cache.target_room) == (16, 16)
@@ -27,7 +28,7 @@ def test_room_is_small_at_first_and_grows_in_steps_of_sixteen(models):
     assert sorted(rooms) == [16, 32, 64, 112]
 
 
-def test_logits_are_the_same_in_any_room(models, monkeypatch):
+def test_logits_are_the_same_in_any_room(models: dict[str, Translator], monkeypatch: pytest.MonkeyPatch) -> None:
     engine, pieces = models["de-en"].engine, np.random.default_rng(3).integers(4, 90, 60)
 
     def logits() -> np.ndarray:
@@ -45,13 +46,15 @@ def test_logits_are_the_same_in_any_room(models, monkeypatch):
 
 
 @pytest.mark.parametrize("needed", [0, 1, 10, 11, 16, 17, 64, 65, 1000])
-def test_room_is_a_multiple_of_sixteen(needed):
+def test_room_is_a_multiple_of_sixteen(needed: int) -> None:
     room = kv_cache._enough(needed)
     assert room >= max(16, needed)
     assert room % 16 == 0
 
 
-def test_memory_is_given_back_after_sessions_have_gone(models, monkeypatch):
+def test_memory_is_given_back_after_sessions_have_gone(
+    models: dict[str, Translator], monkeypatch: pytest.MonkeyPatch
+) -> None:
     given: list[float] = []
     monkeypatch.setattr(hub, "_CHECK_INTERVAL", 0.02)
     monkeypatch.setattr(hub, "_TRIM_INTERVAL", 0.5)
@@ -71,5 +74,5 @@ def test_memory_is_given_back_after_sessions_have_gone(models, monkeypatch):
     assert all(later - earlier >= 0.5 for earlier, later in itertools.pairwise(given)), "too often"
 
 
-def test_giving_back_is_possible_or_harmless():
+def test_giving_back_is_possible_or_harmless() -> None:
     memory.trim()

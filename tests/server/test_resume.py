@@ -5,18 +5,20 @@ from __future__ import annotations
 import json
 import random
 import time
+from typing import Any
 
 import pytest
 
+from stacl.live.translator import Translator
 from tests.helpers import GERMAN
 from tests.server.client import Client, alone
-from tests.server.conftest import serving
+from tests.server.conftest import Running, serving
 
 TEXT = " ".join(GERMAN * 2)
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_drops_anywhere_lose_and_repeat_nothing(server, seed):
+def test_drops_anywhere_lose_and_repeat_nothing(server: Running, seed: int) -> None:
     rng = random.Random(seed)
     policies = ["wait-k:1", "wait-k:4"]
     with Client(server.live, policies=policies) as client:
@@ -32,7 +34,7 @@ def test_drops_anywhere_lose_and_repeat_nothing(server, seed):
         assert client.words(track) == alone(server.models["de-en"], policy, f"{TEXT} ")[0]
 
 
-def test_what_is_computed_meanwhile_is_kept(server):
+def test_what_is_computed_meanwhile_is_kept(server: Running) -> None:
     with Client(server.live) as client:
         client.text(TEXT)
         client.send("close")
@@ -43,7 +45,7 @@ def test_what_is_computed_meanwhile_is_kept(server):
     assert client.words() == alone(server.models["de-en"], None, TEXT)[0]
 
 
-def test_a_session_that_was_closed_can_be_read_again(server):
+def test_a_session_that_was_closed_can_be_read_again(server: Running) -> None:
     """The connection may drop just when the last message is on its way."""
     with Client(server.live) as client:
         client.text(GERMAN[0])
@@ -54,7 +56,7 @@ def test_a_session_that_was_closed_can_be_read_again(server):
         assert [event["type"] for event in client.events] == [event["type"] for event in events]
 
 
-def test_what_is_sent_again_is_not_measured_again(models):
+def test_what_is_sent_again_is_not_measured_again(models: dict[str, Translator]) -> None:
     """The outage is not the server's delay."""
     with serving(models) as running, Client(running.live) as client:
         client.text(GERMAN[0])
@@ -68,7 +70,7 @@ def test_what_is_sent_again_is_not_measured_again(models):
     assert delays[0] == delays[1]
 
 
-def test_who_comes_back_takes_over(server):
+def test_who_comes_back_takes_over(server: Running) -> None:
     with Client(server.live) as client, Client(server.live, begin=False) as other:
         client.text("Ein Mann ")
         client.until("word")
@@ -83,7 +85,7 @@ def test_who_comes_back_takes_over(server):
         other.until("segment")
 
 
-def test_policies_of_a_resumed_session_are_the_present_ones(server):
+def test_policies_of_a_resumed_session_are_the_present_ones(server: Running) -> None:
     with Client(server.live, policies=["wait-k:3", "full"]) as client:
         client.send("policy", track=0, policy="wait-k:7")
         client.until("policy")
@@ -91,7 +93,7 @@ def test_policies_of_a_resumed_session_are_the_present_ones(server):
         assert client.resume()["policies"] == ["wait-k:7", "full"]
 
 
-def test_numbers_of_the_client(server):
+def test_numbers_of_the_client(server: Running) -> None:
     with Client(server.live) as client:
         client.text("Ein ")
         for number in (1, 0, -3):  # taken already
@@ -114,7 +116,7 @@ def test_numbers_of_the_client(server):
     assert [event["text"] for event in events if event["type"] == "heard"] == ["Ein", "Mann", "schläft"]
 
 
-def test_nothing_follows_a_close(models):
+def test_nothing_follows_a_close(models: dict[str, Translator]) -> None:
     with serving(models) as running, Client(running.live) as client:
         client.text("Hund " * 200)  # enough to be still busy
         client.send("close")
@@ -131,7 +133,7 @@ def test_nothing_follows_a_close(models):
         ({"received": 3}, "bad-message", "missing required field session"),
     ],
 )
-def test_wrong_keys(server, message, code, text):
+def test_wrong_keys(server: Running, message: dict[str, Any], code: str, text: str) -> None:
     with Client(server.live, begin=False) as client:
         client.send("resume", number=False, **message)
         error = client.answer()
@@ -140,7 +142,7 @@ def test_wrong_keys(server, message, code, text):
         assert client.ended() == (1008, code)
 
 
-def test_more_than_was_sent_cannot_have_been_received(server):
+def test_more_than_was_sent_cannot_have_been_received(server: Running) -> None:
     with Client(server.live) as client:
         client.drop()
         client.socket = client.connect()
@@ -148,7 +150,7 @@ def test_more_than_was_sent_cannot_have_been_received(server):
         assert client.answer()["message"] == "received is 5, but only 0 messages were sent"
 
 
-def test_what_is_no_longer_kept_is_said_to_be_lost(models):
+def test_what_is_no_longer_kept_is_said_to_be_lost(models: dict[str, Translator]) -> None:
     with serving(models, kept_events=20) as running, Client(running.live) as client:
         client.text(TEXT)
         client.finish()
@@ -163,7 +165,7 @@ def test_what_is_no_longer_kept_is_said_to_be_lost(models):
         assert client.ended()[0] == 1008
 
 
-def test_patience_ends(models):
+def test_patience_ends(models: dict[str, Translator]) -> None:
     """Nobody comes back; nothing is heard; nothing is even asked for."""
     with serving(models, resume_seconds=0.3, idle_seconds=3, start_seconds=2) as running:
         with Client(running.live) as client:

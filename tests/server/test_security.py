@@ -4,21 +4,23 @@ from __future__ import annotations
 
 import http.client
 import json
+from collections.abc import Iterator
 
 import httpx
 import pytest
 from websockets.exceptions import InvalidStatus
 from websockets.sync.client import connect
 
+from stacl.live.translator import Translator
 from stacl.server.settings import Settings
 from tests.server.client import Client
-from tests.server.conftest import serving
+from tests.server.conftest import Running, serving
 
 TOKEN = "quite secret"
 
 
 @pytest.fixture(scope="module")
-def guarded(models):
+def guarded(models: dict[str, Translator]) -> Iterator[Running]:
     """A server for others: with a token, under any name, for one foreign page."""
     with serving(
         models, Settings(token=TOKEN, hosts=None, origins=("https://Example.org:443/",), workers=1)
@@ -38,7 +40,7 @@ def knock(url: str, **headers: str) -> int:
         return refused.response.status_code
 
 
-def test_pages_of_other_sites_are_refused(server):
+def test_pages_of_other_sites_are_refused(server: Running) -> None:
     own = f"http://127.0.0.1:{server.port}"
     assert knock(server.live, Origin=own) == 101
     assert knock(server.live) == 101  # a program, not a browser
@@ -72,11 +74,11 @@ def test_pages_of_other_sites_are_refused(server):
         ("http://[0:0:0:0:0:0:0:1]:8080", "http://[::1]:8080"),
     ],
 )
-def test_an_origin_is_allowed_as_browsers_write_it(given, sent):
+def test_an_origin_is_allowed_as_browsers_write_it(given: str, sent: str) -> None:
     assert Settings(origins=(given,)).origins == (sent,)
 
 
-def test_other_names_of_this_machine_are_refused(server):
+def test_other_names_of_this_machine_are_refused(server: Running) -> None:
     """A foreign name that leads here is how a foreign page gets around the rule of the same origin."""
     for host, status in [
         ("localhost", 200),
@@ -105,7 +107,7 @@ def test_other_names_of_this_machine_are_refused(server):
     assert raw.getresponse().status == 403
 
 
-def test_the_token(guarded):
+def test_the_token(guarded: Running) -> None:
     for path in ("/models", "/metrics"):
         assert httpx.get(guarded.url + path).status_code == 401
         assert httpx.get(guarded.url + path, params={"token": "wrong"}).status_code == 401
@@ -123,18 +125,18 @@ def test_the_token(guarded):
         client.until("word")
 
 
-def test_a_websocket_elsewhere_is_not_found(guarded):
+def test_a_websocket_elsewhere_is_not_found(guarded: Running) -> None:
     assert knock(guarded.live.replace("/live", "/behind/live")) == 404
 
 
-def test_the_page_itself_needs_no_token(guarded):
+def test_the_page_itself_needs_no_token(guarded: Running) -> None:
     """Its files hold nothing secret, and a browser does not pass the page's token on for them."""
     for path in ("", "main.js", "style.css"):
         assert httpx.get(f"{guarded.url}/{path}").status_code == 200
     assert httpx.get(f"{guarded.url}/nothing").status_code == 404
 
 
-def test_an_allowed_page_elsewhere(guarded):
+def test_an_allowed_page_elsewhere(guarded: Running) -> None:
     origin = {"Origin": "https://example.org"}
     assert knock(f"{guarded.live}?token=quite%20secret", **origin) == 101
     assert knock(guarded.live, **origin) == 401
@@ -151,7 +153,7 @@ def test_an_allowed_page_elsewhere(guarded):
 
 
 @pytest.mark.parametrize("path", ["/", "/models", "/nothing", "/health"])
-def test_every_answer_has_its_headers(server, path):
+def test_every_answer_has_its_headers(server: Running, path: str) -> None:
     headers = httpx.get(server.url + path).headers
     assert headers["X-Content-Type-Options"] == "nosniff"
     assert headers["Referrer-Policy"] == "no-referrer"
@@ -170,17 +172,19 @@ def test_every_answer_has_its_headers(server, path):
     assert "server" not in headers
 
 
-def test_an_allowed_page_may_show_the_captions_within_its_own(guarded):
+def test_an_allowed_page_may_show_the_captions_within_its_own(guarded: Running) -> None:
     rules = httpx.get(f"{guarded.url}/?view=captions").headers["Content-Security-Policy"]
     assert rules.endswith("; frame-ancestors 'self' https://example.org")
 
 
-def test_a_host_is_not_copied_into_the_rules_unchecked(guarded):
+def test_a_host_is_not_copied_into_the_rules_unchecked(guarded: Running) -> None:
     headers = httpx.get(f"{guarded.url}/health", headers={"Host": "x; script-src *"}).headers
     assert "script-src *" not in headers["Content-Security-Policy"]
 
 
-def test_an_error_inside_is_told_without_its_words(models, monkeypatch, caplog):
+def test_an_error_inside_is_told_without_its_words(
+    models: dict[str, Translator], monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
     with serving(models) as running:
 
         def fail(*arguments: object) -> None:

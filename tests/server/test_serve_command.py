@@ -13,15 +13,20 @@ import sys
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
 
 import httpx
 import pytest
 from websockets.exceptions import InvalidStatus
 from websockets.sync.client import connect
+from websockets.typing import Origin
 
 from stacl.__main__ import main
 from stacl.commands import serve
+from stacl.live.translator import Translator
 from stacl.server.run import listen
+from stacl.server.settings import Settings
 from stacl.support.errors import UserError
 from tests.conftest import ROOT
 from tests.helpers import GERMAN
@@ -67,7 +72,7 @@ def process(*arguments: object) -> Iterator[Process]:
         found.process.communicate()
 
 
-def test_it_says_where_it_is_and_what_it_has(model_folder):
+def test_it_says_where_it_is_and_what_it_has(model_folder: Path) -> None:
     with process(f"mine={model_folder}", model_folder) as running:
         port = running.url.rpartition(":")[2]
         expected = f"stacl serve: open http://127.0.0.1:{port}/ (models: mine, nonsense; Ctrl-C ends)\n"
@@ -76,7 +81,7 @@ def test_it_says_where_it_is_and_what_it_has(model_folder):
         assert running.end(signal.SIGINT) == (0, "")
 
 
-def test_what_is_due_is_said_before_the_end(model_folder, models):
+def test_what_is_due_is_said_before_the_end(model_folder: Path, models: dict[str, Translator]) -> None:
     text = " ".join(GERMAN * 8) + " Zwei kleine Hunde "  # the last sentence is not over
     patient = ("--workers", 1, "--limit", "drain_seconds=60")
     with process(model_folder, *patient) as running, Client(running.live, policies=["wait-k:1"]) as client:
@@ -97,7 +102,7 @@ def test_what_is_due_is_said_before_the_end(model_folder, models):
         assert running.process.wait(20) == 0
 
 
-def test_an_end_does_not_wait_for_ever(model_folder):
+def test_an_end_does_not_wait_for_ever(model_folder: Path) -> None:
     with process(model_folder, "--limit", "drain_seconds=0.5") as running, Client(running.live) as client:
         client.text("Hund " * 12_000)
         client.until("heard")
@@ -109,7 +114,7 @@ def test_an_end_does_not_wait_for_ever(model_folder):
         assert time.monotonic() - began < 15
 
 
-def test_a_long_request_is_told_of_the_end(model_folder):
+def test_a_long_request_is_told_of_the_end(model_folder: Path) -> None:
     limits = ("--limit", "drain_seconds=0.5", "--limit", "request_bytes=1000000")
     with process(model_folder, *limits) as running, ThreadPoolExecutor() as pool:
         asked = {"text": "Ein Hund springt. " * 5_000, "beam": 8}
@@ -122,10 +127,11 @@ def test_a_long_request_is_told_of_the_end(model_folder):
         assert answer.result().json()["code"] == "shutdown"
         assert running.process.wait(20) == 0
         assert time.monotonic() - began < 5
+        assert running.process.stderr is not None
         assert running.process.stderr.read() == ""
 
 
-def test_a_second_interrupt_ends_at_once(model_folder):
+def test_a_second_interrupt_ends_at_once(model_folder: Path) -> None:
     with (
         process(model_folder, "--limit", "drain_seconds=60", "--limit", "request_bytes=1000000") as running,
         Client(running.live) as client,
@@ -148,7 +154,7 @@ def test_a_second_interrupt_ends_at_once(model_folder):
         assert answer.result().status_code == 503
 
 
-def test_no_user_text_in_the_log(model_folder):
+def test_no_user_text_in_the_log(model_folder: Path) -> None:
     with process(model_folder) as running:
         with Client(f"{running.live}?note={SECRET}", policies=["wait-k:1"]) as client:
             client.text(f"{SECRET} {SECRET}. ")
@@ -171,7 +177,7 @@ def test_no_user_text_in_the_log(model_folder):
         assert "Traceback" not in written
 
 
-def test_another_host_needs_a_token(model_folder):
+def test_another_host_needs_a_token(model_folder: Path) -> None:
     with process(model_folder, "--host", "0.0.0.0") as running:
         found = re.search(r"/\?token=(\S+) \(", running.announcement)
         assert found, running.announcement
@@ -180,7 +186,7 @@ def test_another_host_needs_a_token(model_folder):
         assert httpx.get(f"{running.url}/models", params={"token": found[1]}).status_code == 200
 
 
-def test_a_token_of_ones_own_is_not_written_down(model_folder):
+def test_a_token_of_ones_own_is_not_written_down(model_folder: Path) -> None:
     with process(model_folder, "--token", SECRET) as running:
         assert "/?token=TOKEN (" in running.announcement
         code, written = running.end()
@@ -188,11 +194,11 @@ def test_a_token_of_ones_own_is_not_written_down(model_folder):
         assert SECRET not in running.announcement + written
 
 
-def test_why_a_websocket_was_refused_is_written_down_once(model_folder):
+def test_why_a_websocket_was_refused_is_written_down_once(model_folder: Path) -> None:
     with process(model_folder) as running:
         for _ in range(3):
             with pytest.raises(InvalidStatus):
-                connect(running.live, origin="https://example.org").close()
+                connect(running.live, origin=Origin("https://example.org")).close()
         code, written = running.end()
         assert code == 0
         (line,) = written.splitlines()
@@ -200,7 +206,7 @@ def test_why_a_websocket_was_refused_is_written_down_once(model_folder):
         assert "--allow-origin" in line
 
 
-def _settings(arguments, environment, monkeypatch):
+def _settings(arguments: list[str], environment: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> Settings:
     """What the command makes of its options in this environment."""
     monkeypatch.delenv("STACL_TOKEN", raising=False)
     for name, value in environment.items():
@@ -224,14 +230,24 @@ def _settings(arguments, environment, monkeypatch):
         (["--host", "0.0.0.0"], {"STACL_TOKEN": "from-a-file\n"}, "from-a-file", None),
     ],
 )
-def test_tokens(arguments, environment, token, hosts, monkeypatch):
+def test_tokens(
+    arguments: list[str],
+    environment: dict[str, Any],
+    token: str | None,
+    hosts: tuple[str, str, str, str] | None,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     settings = _settings(arguments, environment, monkeypatch)
     assert (settings.token, settings.hosts) == (token, hosts)
 
 
 @pytest.mark.parametrize(("arguments", "environment"), [([], {}), ([], {"STACL_TOKEN": ""})])
-def test_a_server_for_others_makes_up_a_token_where_none_is_given(arguments, environment, monkeypatch):
-    assert len(_settings(["--host", "0.0.0.0", *arguments], environment, monkeypatch).token) >= 16
+def test_a_server_for_others_makes_up_a_token_where_none_is_given(
+    arguments: list[Any], environment: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    token = _settings(["--host", "0.0.0.0", *arguments], environment, monkeypatch).token
+    assert token is not None
+    assert len(token) >= 16
 
 
 @pytest.mark.parametrize(
@@ -258,7 +274,7 @@ def test_a_server_for_others_makes_up_a_token_where_none_is_given(arguments, env
         (["x", "--host", "a" * 80], "--host needs a name or an address"),
     ],
 )
-def test_mistakes_are_one_line(arguments, message, capsys):
+def test_mistakes_are_one_line(arguments: list[str], message: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["serve", "--port", "0", *arguments]) == 2
     out, err = capsys.readouterr()
     assert out == ""
@@ -267,7 +283,7 @@ def test_mistakes_are_one_line(arguments, message, capsys):
     assert message in err
 
 
-def test_a_port_in_use_is_one_line(capsys):
+def test_a_port_in_use_is_one_line(capsys: pytest.CaptureFixture[str]) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
         assert main(["serve", "x", "--port", str(port)]) == 2
@@ -275,12 +291,14 @@ def test_a_port_in_use_is_one_line(capsys):
     assert capsys.readouterr().err == expected
 
 
-def test_two_servers_that_still_load_do_not_share_a_port():
+def test_two_servers_that_still_load_do_not_share_a_port() -> None:
     with listen("127.0.0.1", 0) as taken, pytest.raises(UserError, match="is in use"):
         listen("127.0.0.1", taken.getsockname()[1])
 
 
-def test_without_its_libraries_it_says_what_to_install(monkeypatch, capsys):
+def test_without_its_libraries_it_says_what_to_install(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     for name in [name for name in sys.modules if name.startswith(("starlette", "stacl.server.app"))]:
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, "starlette", None)
@@ -289,7 +307,9 @@ def test_without_its_libraries_it_says_what_to_install(monkeypatch, capsys):
     assert "install stacl[serve]" in capsys.readouterr().err
 
 
-def test_shipped_models_are_the_default(monkeypatch, capsys, tmp_path):
+def test_shipped_models_are_the_default(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
     monkeypatch.setattr("stacl.runs.pretrained.names", lambda: ["de-en", "zh-en"])
     assert serve._folders([]) == {"de-en": "de-en", "zh-en": "zh-en"}
     assert serve._folders(["zh-en", str(tmp_path / "mine")]) == {"zh-en": "zh-en", "mine": str(tmp_path / "mine")}
@@ -298,7 +318,7 @@ def test_shipped_models_are_the_default(monkeypatch, capsys, tmp_path):
     assert "no shipped model" in capsys.readouterr().err
 
 
-def test_what_is_said_alone(model_folder, models):
+def test_what_is_said_alone(model_folder: Path, models: dict[str, Translator]) -> None:
     """The model that the process loads is the one that other tests compare with."""
     with process(model_folder) as running, Client(running.live, policies=["wait-k:2"]) as client:
         client.text(GERMAN[1])

@@ -16,6 +16,7 @@ import httpx
 import pytest
 from websockets.asyncio.client import connect
 
+from stacl.live.translator import Translator
 from stacl.server.metrics import resident_memory
 from tests.helpers import GERMAN
 from tests.server.aftermath import UNLIMITED, settled, still_serves
@@ -63,7 +64,7 @@ def frame(text: str) -> bytes:
     return b"\x81" + size + bytes(4) + data
 
 
-def test_half_open_connections_are_cut_off(models):
+def test_half_open_connections_are_cut_off(models: dict[str, Translator]) -> None:
     beginnings = [b"", b"GET / HT", HANDSHAKE[:-2], b"\x16\x03\x01"]
     beginnings += [b"POST /translate HTTP/1.1\r\nHost: localhost\r\nContent-Length: 9\r\n\r\n{"]
     frames = [b"", b"\x81", frame("{")[:-1], frame("x" * 300)[:5]]
@@ -83,7 +84,7 @@ def test_half_open_connections_are_cut_off(models):
         settled(running)
 
 
-def test_more_connections_than_allowed_are_cut_off(models):
+def test_more_connections_than_allowed_are_cut_off(models: dict[str, Translator]) -> None:
     with serving(models, connections=5) as running, contextlib.ExitStack() as stack:
         sockets = [stack.enter_context(raw(running)) for _ in range(5)]
         with raw(running) as surplus, contextlib.suppress(ConnectionResetError):
@@ -94,7 +95,7 @@ def test_more_connections_than_allowed_are_cut_off(models):
         still_serves(running)
 
 
-def test_a_slow_reader_holds_up_nobody_and_loses_nothing(models):
+def test_a_slow_reader_holds_up_nobody_and_loses_nothing(models: dict[str, Translator]) -> None:
     text = " ".join(GERMAN * 15)
     with serving(models, stall_seconds=1, unsent_events=200, queued_characters=2000, **UNLIMITED) as running:
         with websocket(running, buffer=4096) as reader:
@@ -132,7 +133,7 @@ def test_a_slow_reader_holds_up_nobody_and_loses_nothing(models):
         assert client.words(track) == alone(models["de-en"], policy, f"{text} ")[0]
 
 
-def test_a_thousand_connects_and_disconnects(models):
+def test_a_thousand_connects_and_disconnects(models: dict[str, Translator]) -> None:
     with serving(models, sessions=100, resume_seconds=0.5) as running:
         still_serves(running)
         settled(running)
@@ -164,7 +165,7 @@ def test_a_thousand_connects_and_disconnects(models):
         assert threading.active_count() <= threads
 
 
-def test_pings_that_nobody_reads_the_answers_of(models):
+def test_pings_that_nobody_reads_the_answers_of(models: dict[str, Translator]) -> None:
     ping = b"\x89\xfd" + bytes(4) + bytes(125)
     with serving(models) as running, websocket(running, buffer=4096) as flood:
         flood.settimeout(60)
@@ -173,7 +174,7 @@ def test_pings_that_nobody_reads_the_answers_of(models):
         still_serves(running)
 
 
-def test_who_reads_slowly_gets_the_whole_answer(models):
+def test_who_reads_slowly_gets_the_whole_answer(models: dict[str, Translator]) -> None:
     """Longer than the patience with who says nothing: reading an answer is not saying nothing."""
     with serving(models, start_seconds=2) as running:
         running.hub.models |= {f"model {number}": models["de-en"] for number in range(40_000)}

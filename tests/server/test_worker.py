@@ -7,13 +7,16 @@ import json
 import statistics
 import threading
 import time
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from typing import Any
 
 import httpx
 import pytest
 
 from stacl.decoding.options import Decoding
 from stacl.live.align import alignment
+from stacl.live.translator import Translator
 from stacl.policies.base import policy
 from stacl.server import aligner, worker
 from stacl.server.aligner import Aligner, Finished
@@ -22,7 +25,7 @@ from stacl.server.worker import Scheduler
 from stacl.support.stepwise import run
 from tests.helpers import GERMAN, random_translator
 from tests.server.client import Client, alone
-from tests.server.conftest import serving
+from tests.server.conftest import Running, serving
 
 
 class Work:
@@ -46,7 +49,7 @@ class Work:
         return self.left > 0
 
 
-def wait_for(condition) -> None:
+def wait_for(condition: Callable[[], object]) -> None:
     deadline = time.monotonic() + 20
     while not condition():
         assert time.monotonic() < deadline
@@ -54,13 +57,13 @@ def wait_for(condition) -> None:
 
 
 @pytest.fixture
-def scheduler():
+def scheduler() -> Iterator[Scheduler]:
     found = Scheduler(2, "test")
     yield found
     found.close()
 
 
-def test_short_jobs_pass_long_ones(scheduler):
+def test_short_jobs_pass_long_ones(scheduler: Scheduler) -> None:
     done: list[Work] = []
     long = [Work(300, done) for _ in range(4)]
     short = [Work(1, done) for _ in range(10)]
@@ -71,7 +74,7 @@ def test_short_jobs_pass_long_ones(scheduler):
     assert all(job.turns > 10 for job in long)
 
 
-def test_a_wake_up_during_work_is_not_forgotten(scheduler):
+def test_a_wake_up_during_work_is_not_forgotten(scheduler: Scheduler) -> None:
     """The news comes while the job is at work and has already decided that there is no more to do."""
 
     class AtWork:
@@ -88,7 +91,7 @@ def test_a_wake_up_during_work_is_not_forgotten(scheduler):
     wait_for(lambda: job.turns == 2)
 
 
-def test_a_job_that_fails_stops_nobody(scheduler, caplog):
+def test_a_job_that_fails_stops_nobody(scheduler: Scheduler, caplog: pytest.LogCaptureFixture) -> None:
     done: list[Work] = []
     for _ in range(4):
         scheduler.wake(Work(1, done, fails=True))
@@ -111,7 +114,7 @@ class Held:
         return False
 
 
-def test_an_end_does_not_wait_for_a_turn_that_takes_too_long(monkeypatch):
+def test_an_end_does_not_wait_for_a_turn_that_takes_too_long(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(worker, "_LAST_TURN", 0.05)
     found, job = Scheduler(1, "test"), Held()
     found.wake(job)
@@ -121,7 +124,7 @@ def test_an_end_does_not_wait_for_a_turn_that_takes_too_long(monkeypatch):
     job.may.set()
 
 
-def test_who_is_behind_others_gives_way(scheduler, monkeypatch):
+def test_who_is_behind_others_gives_way(scheduler: Scheduler, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(worker, "_LONGEST_DELAY", 1000.0)
     behind, job, first = Scheduler(1, "behind", behind=(scheduler,)), Held(), Held()
     scheduler.wake(first)
@@ -134,7 +137,7 @@ def test_who_is_behind_others_gives_way(scheduler, monkeypatch):
     behind.close()
 
 
-def test_who_is_behind_others_gets_a_share(scheduler):
+def test_who_is_behind_others_gets_a_share(scheduler: Scheduler) -> None:
     behind, job, first = Scheduler(1, "behind", behind=(scheduler,)), Held(), Held()
     scheduler.wake(first)
     first.begun.wait()
@@ -154,14 +157,14 @@ def delays(client: Client, rounds: int) -> list[float]:
         for place, word in enumerate(words, start=1):
             began = time.perf_counter()
             client.text(f"{word} ")
-            client.until(lambda event, place=place: event["type"] == "word" and event["delay"] == place)
+            client.until(lambda event, at=place: event["type"] == "word" and event["delay"] == at)  # type: ignore[misc]
             found.append(time.perf_counter() - began)
         client.send("end")
         client.until("segment")
     return found
 
 
-def test_a_paste_of_ten_thousand_words_does_not_hold_up_others(models):
+def test_a_paste_of_ten_thousand_words_does_not_hold_up_others(models: dict[str, Translator]) -> None:
     paste = " ".join(["Hund"] * 9 + ["bellt."])
     with (
         serving(models) as running,
@@ -182,7 +185,7 @@ def test_a_paste_of_ten_thousand_words_does_not_hold_up_others(models):
     assert max(busy) < max(quiet) + 0.5
 
 
-def test_sessions_at_once_say_what_they_say_alone(server):
+def test_sessions_at_once_say_what_they_say_alone(server: Running) -> None:
     """Many at the same time, each in a thread, with different texts and policies."""
 
     def speak(number: int) -> bool:
@@ -198,7 +201,7 @@ def test_sessions_at_once_say_what_they_say_alone(server):
         assert all(threads.map(speak, range(16), timeout=60))
 
 
-def test_words_do_not_wait_for_alignments(models):
+def test_words_do_not_wait_for_alignments(models: dict[str, Translator]) -> None:
     """The thread behind the words has other things to do: sentences go without their alignments, words as ever."""
     long = Held()
     with serving(models) as running:
@@ -219,10 +222,10 @@ def test_words_do_not_wait_for_alignments(models):
     assert any(not any(event["alignment"]) for event in done)
 
 
-def test_whole_texts_do_not_wait_for_alignments(models, monkeypatch):
-    members, aligned = aligner.segment_members, Held()
+def test_whole_texts_do_not_wait_for_alignments(models: dict[str, Translator], monkeypatch: pytest.MonkeyPatch) -> None:
+    members, aligned = aligner.segment_members, Held()  # type: ignore[attr-defined]
 
-    def held(trace):
+    def held(trace: Any) -> Any:
         aligned.turn(0.0)
         return members(trace)
 
@@ -236,7 +239,7 @@ def test_whole_texts_do_not_wait_for_alignments(models, monkeypatch):
         client.until("segment")
 
 
-def test_a_short_text_passes_one_long_sentence(models, monkeypatch):
+def test_a_short_text_passes_one_long_sentence(models: dict[str, Translator], monkeypatch: pytest.MonkeyPatch) -> None:
     """A beam searches for seconds where the sentence has hundreds of words; the short text comes in the middle."""
     translator, turns = models["de-en"], []
     write = translator.engine.write
@@ -252,7 +255,7 @@ def test_a_short_text_passes_one_long_sentence(models, monkeypatch):
         line, long, short = Scheduler(1, "test"), job("long", "Ein Hund springt " * 100), job("short", "Hund")
         last = 0  # turn in which the long one searched
 
-        def searching(state, previous, *others):
+        def searching(state: Any, previous: Any, *others: Any) -> Any:
             nonlocal last
             if len(previous) > 1 and turns[-1] == "long":
                 line.wake(short)
@@ -270,13 +273,16 @@ def test_a_short_text_passes_one_long_sentence(models, monkeypatch):
 
 
 @pytest.mark.parametrize("cancelled", [False, True])
-def test_an_alignment_makes_room_for_others_after_each_piece(scheduler, monkeypatch, cancelled):
-    translator, told, writes = random_translator(), [], [0]
+def test_an_alignment_makes_room_for_others_after_each_piece(
+    scheduler: Scheduler, monkeypatch: pytest.MonkeyPatch, cancelled: bool
+) -> None:
+    told: list[Any] = []
+    translator, writes = random_translator(), [0]
     trace = translator.translate_lines([GERMAN[0]], "wait-k:1")[0]
     expected = run(alignment(translator, trace.source, trace.target))
     write = translator.engine.write
 
-    def counted(*arguments):
+    def counted(*arguments: Any) -> Any:
         writes[-1] += 1
         return write(*arguments)
 

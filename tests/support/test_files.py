@@ -22,7 +22,7 @@ with sole_use(Path(sys.argv[1]), "training"):
 """
 
 
-def test_a_killed_process_releases_its_lock(tmp_path):
+def test_a_killed_process_releases_its_lock(tmp_path: Path) -> None:
     holder = subprocess.Popen([sys.executable, "-c", HOLDER, str(tmp_path / "run")], stdout=subprocess.PIPE, text=True)
     try:
         assert holder.stdout is not None
@@ -37,7 +37,7 @@ def test_a_killed_process_releases_its_lock(tmp_path):
     assert list((tmp_path / "run").iterdir()) == []
 
 
-def test_a_released_lock_leaves_no_file(tmp_path):
+def test_a_released_lock_leaves_no_file(tmp_path: Path) -> None:
     file = tmp_path / "new" / "scores.json"
     refused = pytest.raises(UserError, match="another process is writing to")
     for _ in range(2):
@@ -46,6 +46,6 @@ def test_a_released_lock_leaves_no_file(tmp_path):
     assert list((tmp_path / "new").iterdir()) == []
 
 
-def test_a_read_only_folder_is_not_locked():
+def test_a_read_only_folder_is_not_locked() -> None:
     with sole_use(Path("/proc/nowhere"), "training"), sole_writer(Path("/proc/nowhere/file"), "writing to"):
         pass

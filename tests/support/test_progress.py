@@ -16,7 +16,7 @@ class Terminal(io.StringIO):
         return True
 
 
-def test_plain_lines_at_intervals_without_a_terminal(monkeypatch):
+def test_plain_lines_at_intervals_without_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
     out = io.StringIO()
     monkeypatch.setattr(sys, "stderr", out)
     often, seldom = Progress("pairs", 1000, quiet=0.0), Progress("lines", quiet=1000.0)
@@ -32,7 +32,7 @@ def test_plain_lines_at_intervals_without_a_terminal(monkeypatch):
     assert last == "validated"
 
 
-def test_on_a_terminal_the_bar_is_removed_and_lines_stay(monkeypatch):
+def test_on_a_terminal_the_bar_is_removed_and_lines_stay(monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("tqdm")
     out = Terminal()
     monkeypatch.setattr(sys, "stderr", out)
@@ -45,6 +45,6 @@ def test_on_a_terminal_the_bar_is_removed_and_lines_stay(monkeypatch):
     assert out.getvalue().endswith("\r")
 
 
-def test_tqdm_is_not_imported_without_a_terminal():
+def test_tqdm_is_not_imported_without_a_terminal() -> None:
     code = "import sys; from stacl.support.progress import Progress; Progress('x'); assert 'tqdm' not in sys.modules"
     subprocess.run([sys.executable, "-c", code], stderr=subprocess.PIPE, check=True)

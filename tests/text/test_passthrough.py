@@ -30,7 +30,7 @@ from stacl.text.passthrough import SourceSentence
         ("<i>Ein</i> Mann<br/> <b> geht </B> <EM>weg.</EM> a<b", "Ein Mann geht weg. a<b"),
     ],
 )
-def test_unknown_words_are_not_given_to_the_model(text, given):
+def test_unknown_words_are_not_given_to_the_model(text: str, given: str) -> None:
     vocabulary = stacl.load("de-en").source_pieces
     sentence = SourceSentence(vocabulary, language("de"))
     assert " ".join(filter(None, map(sentence.add, text.split()))) == given
@@ -54,7 +54,7 @@ def test_unknown_words_are_not_given_to_the_model(text, given):
         ("I AM SO TIRED!", "I am so tired!"),
     ],
 )
-def test_all_caps_words_are_normalised(text, given):
+def test_all_caps_words_are_normalised(text: str, given: str) -> None:
     english = text.startswith(("A ", "I "))
     translator = stacl.load("en-de" if english else "de-en")
     sentence = SourceSentence(translator.source_pieces, translator.source_language)
@@ -63,7 +63,7 @@ def test_all_caps_words_are_normalised(text, given):
 
 
 @pytest.mark.parametrize("text", ["Danke 😀", "Danke😀", "♪ Wir singen ein Lied ♪"])
-def test_a_copied_last_word_stays_last(text):
+def test_a_copied_last_word_stays_last(text: str) -> None:
     """The number of words in the translation does not matter."""
     translator = stacl.load("de-en")
     session = translator.stream("wait-k:1")
@@ -86,7 +86,7 @@ def test_a_copied_last_word_stays_last(text):
     ],
 )
 @pytest.mark.parametrize("beam", [1, 5])
-def test_a_sentence_ends_once(model, text, beam):
+def test_a_sentence_ends_once(model: str, text: str, beam: int) -> None:
     """The model may write an end mark or not. It cannot see the mark after the address."""
     translator = stacl.load(model)
     (batched,) = translator.translate_lines([text], "wait-k:3", decoding=Decoding(beam=beam))
@@ -108,7 +108,7 @@ def test_a_sentence_ends_once(model, text, beam):
         ("zh-en", '<font color="red">这是很好的。</font>'),
     ],
 )
-def test_tags_do_not_change_the_translation(model, text):
+def test_tags_do_not_change_the_translation(model: str, text: str) -> None:
     translator = stacl.load(model)
     plain = re.sub("<[^<>]*>", "", text)
     with_tags, without = translator.translate_lines([text, plain], "wait-k:3")
@@ -120,11 +120,11 @@ def test_tags_do_not_change_the_translation(model, text):
     assert (session.trace.target, session.trace.delays) == (with_tags.target, with_tags.delays)
 
 
-def test_a_line_with_only_a_tag_is_copied():
+def test_a_line_with_only_a_tag_is_copied() -> None:
     (trace,) = stacl.load("de-en").translate_lines(["<br>"], "wait-k:3")
     assert trace.target == ("<br>",)
 
 
-def test_a_string_is_not_a_list_of_sentences():
+def test_a_string_is_not_a_list_of_sentences() -> None:
     with pytest.raises(UserError, match="takes a list of sentences"):
         stacl.load("de-en").translate_lines("Hund")

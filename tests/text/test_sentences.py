@@ -235,7 +235,7 @@ def test_real_lines_as_one_stream(code: str, name: str, precision: float, recall
     assert len(cuts & marked) / len(marked) > marked_recall
 
 
-def test_thousands_of_dots_are_fast():
+def test_thousands_of_dots_are_fast() -> None:
     """A slow regular expression would let one client block all others."""
     began = time.process_time()
     source = SourceText(language("de"), segment=True)
@@ -244,7 +244,7 @@ def test_thousands_of_dots_are_fast():
     assert time.process_time() - began < 0.3
 
 
-def test_words_split_by_the_caller_are_cleaned():
+def test_words_split_by_the_caller_are_cleaned() -> None:
     """Decomposed letters, an empty string from `split(" ")`, and a word that is still open."""
     source = SourceText(language("de"), segment=False)
     assert source.feed("Die") + source.word("Tu\u0308r") == ["Die", "Tür"]
@@ -264,7 +264,7 @@ def test_words_split_by_the_caller_are_cleaned():
         ("！！！", "！ ！ ！"),  # a line with only marks is kept
     ],
 )
-def test_marks_do_not_form_a_sentence(text, expected):
+def test_marks_do_not_form_a_sentence(text: str, expected: str) -> None:
     """Marks after a sentence that belong to it are dropped."""
     source = SourceText(language("zh"), segment=True)
     for _ in range(2):  # the next line starts fresh
@@ -273,7 +273,7 @@ def test_marks_do_not_form_a_sentence(text, expected):
         assert [part.strip() for part in joined.split("|") if part.strip()] == expected.split("|")
 
 
-def test_opening_marks_wait_for_the_first_word():
+def test_opening_marks_wait_for_the_first_word() -> None:
     source = SourceText(language("en"), segment=True)
     assert source.feed("Yes. - ") == ["Yes.", SENTENCE_END]
     assert source.feed("No ") == ["-", "No"]
@@ -284,7 +284,7 @@ def test_opening_marks_wait_for_the_first_word():
     assert endless.count("-") == 1000  # all are returned
 
 
-def test_a_whole_chinese_text_is_split():
+def test_a_whole_chinese_text_is_split() -> None:
     assert SourceText(language("zh"), segment=True).word("好。走吧。") == [
         "好",
         "。",
@@ -297,7 +297,7 @@ def test_a_whole_chinese_text_is_split():
 
 
 @pytest.mark.parametrize("segment", [True, False])
-def test_an_end_ends_the_open_word_too(segment):
+def test_an_end_ends_the_open_word_too(segment: bool) -> None:
     source = SourceText(language("de"), segment)
     for text in ("Ein Mann schläft", "Der Hund bellt"):
         assert source.feed(text) + source.end() == [*text.split(), SENTENCE_END]

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import random
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -47,19 +49,19 @@ WHOLE = ["deen-small de 5", "deen-small en 5", "zhen-small zh 5", "zhen-small en
 def real(request: pytest.FixtureRequest) -> tuple[Subwords, list[list[str]]]:
     """A vocabulary learned from a third of the lines (of a sample, or of four thousand), and all lines as words."""
     folder, code, *step = request.param.split()
-    source = {"step": int(step[0]), "root": corpora()} if step else {}
+    source: dict[str, Any] = {"step": int(step[0]), "root": corpora()} if step else {}
     words = [language(code).split(line) for line in lines(f"{folder}/train.{code}", 4_000, **source)]
     return Subwords.train(words[::3], 3000 if step else 1200, coverage=0.9995 if code == "zh" else 1.0), words
 
 
-def test_word_by_word_is_the_whole_sentence(real):
+def test_word_by_word_is_the_whole_sentence(real: tuple[Subwords, list[list[str]]]) -> None:
     """SPEC 1: the pieces of a prefix do not change when the sentence grows. SentencePiece splits the whole."""
     pieces, sentences = real
     for words in sentences:
         assert pieces.encode(words) == pieces._processor.encode(" ".join(words))
 
 
-def test_real_words_are_restored(real):
+def test_real_words_are_restored(real: tuple[Subwords, list[list[str]]]) -> None:
     pieces, sentences = real
     for words in sentences:
         assert pieces.words(pieces.encode(words)) == words
@@ -70,7 +72,7 @@ def test_real_words_are_restored(real):
         assert pieces.ends_word[list(encoded)].tolist() == [False] * (len(encoded) - 1) + [True]
 
 
-def test_frequent_words_are_one_piece(real):
+def test_frequent_words_are_one_piece(real: tuple[Subwords, list[list[str]]]) -> None:
     pieces, sentences = real
     counts = np.array([len(pieces.encode(words)) / len(words) for words in sentences])
     # A vocabulary from a few hundred lines has fewer whole words.
@@ -78,7 +80,7 @@ def test_frequent_words_are_one_piece(real):
 
 
 @pytest.mark.parametrize("word", [*ODD, "x" * 1000])
-def test_unseen_characters_are_kept(word):
+def test_unseen_characters_are_kept(word: str) -> None:
     encoded = SMALL.encode_word(word)
     assert UNKNOWN not in encoded
     assert not {PAD, BEGIN, END} & set(encoded)
@@ -86,7 +88,7 @@ def test_unseen_characters_are_kept(word):
     assert SMALL.ends_word[list(encoded)].sum() == 1
 
 
-def test_bytes_that_make_no_character_are_not_shown():
+def test_bytes_that_make_no_character_are_not_shown() -> None:
     def spelled(*values: int) -> str:
         return SMALL.decode_word([SMALL.pieces.index(f"<0x{value:02X}>") for value in values])
 
@@ -103,31 +105,32 @@ def test_bytes_that_make_no_character_are_not_shown():
         max_size=5,
     )
 )
-def test_any_words_are_restored(words):
+def test_any_words_are_restored(words: list[str]) -> None:
     expected = [word.replace(SPACE, "_") for word in words]
     assert SMALL.words(SMALL.encode(words)) == expected
 
 
 @pytest.mark.parametrize("word", [f"{SPACE}baba{SPACE}", SPACE, f"a{SPACE}b", SPACE * 3])
-def test_the_white_space_symbol_in_a_text_does_not_end_a_word(word):
+def test_the_white_space_symbol_in_a_text_does_not_end_a_word(word: str) -> None:
     encoded = SMALL.encode_word(word)
     assert SMALL.ends_word[list(encoded)].sum() == 1
     assert SMALL.decode_word(encoded) == word.replace(SPACE, "_")
 
 
-def test_empty_text_has_no_words():
+def test_empty_text_has_no_words() -> None:
     assert SMALL.encode_word("") == ()
-    assert SMALL.encode([]) == SMALL.words([]) == []
+    assert SMALL.encode([]) == []
+    assert SMALL.words([]) == []
     assert SMALL.decode_word(()) == ""
 
 
-def test_pieces_after_the_last_whole_word_make_one_more():
+def test_pieces_after_the_last_whole_word_make_one_more() -> None:
     pieces = SMALL.encode(["Ein", "Gebäude"])
     assert SMALL.words(pieces[:-1])[0] == "Ein"
     assert "Gebäude".startswith(SMALL.words(pieces[:-1])[1])
 
 
-def test_units():
+def test_units() -> None:
     words = random.Random(1).choices([word for sentence in SENTENCES for word in sentence], k=30)
     pieces = np.array(SMALL.encode(words))
     found = units_of(pieces, SMALL.ends_word, "word")
@@ -137,20 +140,20 @@ def test_units():
         assert units_of(np.array([], dtype=np.int64), SMALL.ends_word, unit).tolist() == []
 
 
-def test_training_is_deterministic():
+def test_training_is_deterministic() -> None:
     again = Subwords.train(iter(SENTENCES), 360)
     assert again.model == SMALL.model
     assert Subwords.train(SENTENCES, 380).model != SMALL.model
 
 
-def test_special_pieces_have_fixed_numbers():
+def test_special_pieces_have_fixed_numbers() -> None:
     special = [SMALL._processor.id_to_piece(piece) for piece in (PAD, UNKNOWN, BEGIN, END)]
     assert special == ["<pad>", "<unk>", "<s>", "</s>"]
     assert not SMALL.ends_word[[PAD, UNKNOWN, BEGIN, END]].any()
     assert len(SMALL) == len(SMALL.ends_word) == 360
 
 
-def test_saved_and_loaded(tmp_path):
+def test_saved_and_loaded(tmp_path: Path) -> None:
     SMALL.save(tmp_path / "x.model")
     loaded = Subwords.load(tmp_path / "x.model")
     assert loaded.encode(ODD) == SMALL.encode(ODD)
@@ -158,7 +161,7 @@ def test_saved_and_loaded(tmp_path):
 
 
 @pytest.mark.parametrize("content", [b"no model", b"{}" * 1000, None])
-def test_a_damaged_model_is_reported(tmp_path, content):
+def test_a_damaged_model_is_reported(tmp_path: Path, content: bytes | None) -> None:
     path = tmp_path / "x.model"
     path.write_bytes(SMALL.model[: len(SMALL.model) // 2] if content is None else content)
     with pytest.raises(UserError, match=rf"{path} is damaged or not a SentencePiece model"):
@@ -167,7 +170,7 @@ def test_a_damaged_model_is_reported(tmp_path, content):
         Subwords.load(tmp_path / "nothing.model")
 
 
-def test_a_vocabulary_that_does_not_fit_the_text():
+def test_a_vocabulary_that_does_not_fit_the_text() -> None:
     with pytest.raises(UserError, match=f"at least {SMALLEST_SIZE}"):
         Subwords.train(SENTENCES, SMALLEST_SIZE - 1)
     with pytest.raises(UserError, match=r"too small for 5000 pieces; set text.vocabulary to at most \d+") as caught:
@@ -181,7 +184,7 @@ def test_a_vocabulary_that_does_not_fit_the_text():
         Subwords.train([["ab", "ba"], ["abab"]], 400)
 
 
-def test_long_strings_are_not_cached():
+def test_long_strings_are_not_cached() -> None:
     subwords = Subwords.train(SENTENCES, SMALLEST_SIZE)
     before = subwords._cached.cache_info().currsize
     assert subwords.encode_word("🦀" * 200) == subwords._encode_word("🦀" * 200)

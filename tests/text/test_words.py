@@ -20,7 +20,7 @@ def expected(text: str, code: str) -> list[Event]:
     parts = text.split("\n")
     if parts[-1] == "":
         parts.pop()
-    return [event for line in parts for event in (*language(code).split(line), LINE_END)]
+    return [event for line in parts for event in (*language(code).split(line), LINE_END)]  # type: ignore[misc]
 
 
 def cut(data: bytes, ends: list[int]) -> list[bytes]:

@@ -6,6 +6,7 @@ import io
 import json
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -36,11 +37,11 @@ def file(tmp_path: Path) -> Callable[[bytes | str], Path]:
 
 @pytest.mark.parametrize("text", ["0 0 1 0 1", "00101", "R R W R W", "rrwrw", "0\t0 1\t01"])
 @pytest.mark.parametrize("end", ["\n", "\r\n", ""])
-def test_read_write_strings(file: Callable, text: str, end: str) -> None:
+def test_read_write_strings(file: Callable[[bytes | str], Path], text: str, end: str) -> None:
     assert list(logs.read(file(text + end))) == [Trace(3, (2, 3))]
 
 
-def test_reads_after_the_last_write_count_as_source(file: Callable) -> None:
+def test_reads_after_the_last_write_count_as_source(file: Callable[[bytes | str], Path]) -> None:
     assert list(logs.read(file("RWRR\n"))) == [Trace(3, (1,))]
 
 
@@ -91,11 +92,11 @@ def test_a_folder_stands_for_its_log(tmp_path: Path) -> None:
     assert list(logs.read(tmp_path)) == list(logs.read(SIMULEVAL_LOG))
 
 
-def _instance(prediction: str, delays: list, **fields: object) -> str:
+def _instance(prediction: str, delays: list[Any], **fields: object) -> str:
     return json.dumps({"index": 0, "prediction": prediction, "delays": delays, "source_length": 3} | fields) + "\n"
 
 
-def test_simuleval_unit_is_seen_from_the_counts(file: Callable) -> None:
+def test_simuleval_unit_is_seen_from_the_counts(file: Callable[[bytes | str], Path]) -> None:
     """The first line fits words and characters alike; the second decides, for both."""
     traces = list(logs.read(file(_instance("好", [1]) + _instance("你好", [1, 2], index=1))))
     assert [trace.unit for trace in traces] == ["char", "char"]
@@ -105,7 +106,7 @@ def test_simuleval_unit_is_seen_from_the_counts(file: Callable) -> None:
     assert next(logs.read(file(pieces))).target == ("hel", "lo")
 
 
-def test_simuleval_speech_log_counts_milliseconds(file: Callable) -> None:
+def test_simuleval_speech_log_counts_milliseconds(file: Callable[[bytes | str], Path]) -> None:
     line = _instance("a b", [1000.0, 2500.6], source_length=2500.6, source=["a.wav"], elapsed=[1100.0, 2900.0])
     trace = next(logs.read(file(line)))
     assert (trace.unit, trace.source_length, trace.delays) == ("ms", 2501, (1000, 2501))
@@ -114,7 +115,9 @@ def test_simuleval_speech_log_counts_milliseconds(file: Callable) -> None:
 
 
 @pytest.mark.parametrize("elapsed", [{}, {"elapsed": [0.0, 0.0]}])
-def test_a_text_log_without_a_source_may_have_points_in_its_numbers(file: Callable, elapsed: dict) -> None:
+def test_a_text_log_without_a_source_may_have_points_in_its_numbers(
+    file: Callable[[bytes | str], Path], elapsed: dict[str, Any]
+) -> None:
     """As it looks after a way through a table."""
     line = {"prediction": "a b", "delays": [1.0, 3.0], "source_length": 3.0} | elapsed
     assert list(logs.read(file(json.dumps(line)))) == [Trace(3, (1, 3), target=("a", "b"))]
@@ -122,14 +125,16 @@ def test_a_text_log_without_a_source_may_have_points_in_its_numbers(file: Callab
         assert [trace.unit for trace in logs.read(file(json.dumps(line | speech)))] == ["ms"]
 
 
-def test_a_speech_log_written_again_counts_milliseconds_still(file: Callable, tmp_path: Path) -> None:
+def test_a_speech_log_written_again_counts_milliseconds_still(
+    file: Callable[[bytes | str], Path], tmp_path: Path
+) -> None:
     line = _instance("a b", [1000.0, 2500.0], source_length=2500.0, source=["a.wav"], elapsed=[1100.0, 2900.0])
     logs.write(list(logs.read(file(line))), tmp_path / "again.log", "simuleval")
     again = next(logs.read(tmp_path / "again.log"))
     assert (again.unit, again.source_length, again.delays) == ("ms", 2500, (1000, 2500))
 
 
-def test_a_recording_is_no_word(file: Callable) -> None:
+def test_a_recording_is_no_word(file: Callable[[bytes | str], Path]) -> None:
     """Whole milliseconds, and a name for a source, also of a part of a file."""
     speech = {"source_length": 3000, "elapsed": [1100, 2200, 3300]}
     for name in ("/x/a.wav", "b.FLAC", "talks/c.wav:1600:48000", "my talk.mp3"):
@@ -139,7 +144,9 @@ def test_a_recording_is_no_word(file: Callable) -> None:
         assert next(logs.read(file(_instance("a b c", [1, 2, 3], source=words, elapsed=[5, 6, 7])))).unit == "word"
 
 
-def test_the_end_that_simuleval_1_0_counts_is_no_word(file: Callable, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_end_that_simuleval_1_0_counts_is_no_word(
+    file: Callable[[bytes | str], Path], capsys: pytest.CaptureFixture[str]
+) -> None:
     lines = [_instance("a b c d e", [3, 4, 5, 6, 6], source_length=5, index=number) for number in range(2)]
     assert [trace.delays for trace in logs.read(file("".join(lines)))] == [(3, 4, 5, 5, 5)] * 2
     assert capsys.readouterr().err == "stacl: this log counts the end of the source as a word; it is not counted here\n"
@@ -210,7 +217,7 @@ def test_real_simuleval_reads_ours(tmp_path: Path) -> None:
         (_instance("a b", ["x", 2]), "log:1: delays must be a number, not 'x'"),
     ],
 )
-def test_wrong_input_is_named(file: Callable, content: str | bytes, message: str) -> None:
+def test_wrong_input_is_named(file: Callable[[bytes | str], Path], content: str | bytes, message: str) -> None:
     with pytest.raises(UserError, match=message):
         list(logs.read(file(content)))
 
@@ -224,7 +231,7 @@ def test_missing_file_and_unknown_format(tmp_path: Path) -> None:
         logs.write(HERE, tmp_path / "no" / "where", "rw")
 
 
-def test_byte_order_mark(file: Callable) -> None:
+def test_byte_order_mark(file: Callable[[bytes | str], Path]) -> None:
     assert list(logs.read(file("\ufeff0 1\n"))) == [Trace(1, (1,))]
 
 
@@ -233,34 +240,34 @@ def test_stdin(monkeypatch: pytest.MonkeyPatch) -> None:
     assert list(logs.read("-")) == [Trace(1, (1,))]
 
 
-def test_reading_is_lazy(file: Callable) -> None:
+def test_reading_is_lazy(file: Callable[[bytes | str], Path]) -> None:
     """The first sentence is there before the last is looked at: a log of any length fits in memory."""
     reader = logs.read(file("0 1\nwrong\n"))
     assert next(reader) == Trace(1, (1,))
 
 
-def test_text_lines(file: Callable) -> None:
+def test_text_lines(file: Callable[[bytes | str], Path]) -> None:
     assert logs.read_lines(file("a b\n\nc \r\n")) == ["a b", "", "c "]
     with pytest.raises(UserError, match="log:2: not UTF-8"):
         logs.read_lines(file(b"a\n\xff\n"))
 
 
-def test_a_log_of_text_that_went_through_a_table(file: Callable) -> None:
+def test_a_log_of_text_that_went_through_a_table(file: Callable[[bytes | str], Path]) -> None:
     line = _instance("a b", [1.0, 2.0], source_length=2.0, source="x y")
     assert [(trace.unit, trace.delays) for trace in logs.read(file(line))] == [("word", (1, 2))]
 
 
-def test_a_word_is_shown_after_those_before_it(file: Callable) -> None:
+def test_a_word_is_shown_after_those_before_it(file: Callable[[bytes | str], Path]) -> None:
     line = _instance("a b", [1000.5, 2000.5], source_length=2500.6, source=["a.wav"], elapsed=[1900.0, 1800.0])
     assert next(logs.read(file(line))).write_times == (1.9, 1.9)
 
 
-def test_a_trace_that_speaks_of_predictions_is_a_trace(file: Callable) -> None:
+def test_a_trace_that_speaks_of_predictions_is_a_trace(file: Callable[[bytes | str], Path]) -> None:
     line = Trace(2, (1, 2), target=("the", "prediction")).to_json()
     assert next(logs.read(file(line + "\n"))).target == ("the", "prediction")
 
 
-def test_a_byte_order_mark_is_no_text(file: Callable) -> None:
+def test_a_byte_order_mark_is_no_text(file: Callable[[bytes | str], Path]) -> None:
     assert logs.read_lines(file(b"\xef\xbb\xbfEin Hund\r\nEine Katze\n")) == ["Ein Hund", "Eine Katze"]
 
 

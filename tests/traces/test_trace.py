@@ -27,7 +27,7 @@ def traces(draw: st.DrawFn) -> Trace:
     units = words if unit != "char" else st.characters(exclude_categories=["Cs"])
     target = draw(st.lists(units, min_size=len(delays), max_size=len(delays)))
     revisions = [Revision(delay, t, (word,)) for t, (delay, word) in enumerate(zip(delays, target, strict=True))]
-    if revisions and draw(st.booleans()):
+    if bool(revisions) and draw(st.booleans()):
         last = revisions[-1]
         revisions[-1:] = [Revision(last.read, last.keep, ("?", "?"), 0.5), last]
     read_times = sorted(draw(st.lists(seconds, min_size=len(source), max_size=len(source))))
@@ -122,7 +122,7 @@ def test_characters_inherit_delay_and_time(trace: Trace) -> None:
         ),
     ],
 )
-def test_impossible_traces(arguments: dict, message: str) -> None:
+def test_impossible_traces(arguments: dict[str, Any], message: str) -> None:
     with pytest.raises(UserError, match=message.replace("?", r"\?")):
         Trace(**arguments)
 

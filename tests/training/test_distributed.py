@@ -9,7 +9,9 @@ import socket
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -81,12 +83,12 @@ def weights(run: Path) -> dict[str, torch.Tensor]:
     return found
 
 
-def log(run: Path) -> list[dict]:
+def log(run: Path) -> list[dict[str, Any]]:
     return [json.loads(line) for line in (run / "log.jsonl").read_text().splitlines()]
 
 
 @pytest.fixture(scope="module")
-def alone(tmp_path_factory, toy_config) -> Path:
+def alone(tmp_path_factory: pytest.TempPathFactory, toy_config: Path) -> Path:
     folder = tmp_path_factory.mktemp("alone") / "run"
     done = stacl("train", toy_config, "--out", folder, *options())
     assert done.returncode == 0, done.stderr
@@ -105,7 +107,7 @@ def assert_same_training(one: Path, other: Path) -> None:
 
 
 @pytest.mark.slow
-def test_two_processes_reach_the_weights_of_one(tmp_path, toy_config, alone):
+def test_two_processes_reach_the_weights_of_one(tmp_path: Path, toy_config: Path, alone: Path) -> None:
     done = torchrun("train", toy_config, "--out", tmp_path / "run", *options())
     assert done.returncode == 0, done.stderr
     assert done.stdout.strip() == str(tmp_path / "run")  # printed once
@@ -120,7 +122,7 @@ def test_two_processes_reach_the_weights_of_one(tmp_path, toy_config, alone):
 
 
 @pytest.mark.slow
-def test_a_killed_process_ends_the_training_which_resumes(tmp_path, toy_config):
+def test_a_killed_process_ends_the_training_which_resumes(tmp_path: Path, toy_config: Path) -> None:
     """Rank 1 is killed: rank 0 reports it, and the resumed run reaches the weights of an undisturbed one."""
     run = tmp_path / "run"
     first, second = pair("train", toy_config, "--out", run, *options(train__steps=4000, train__validate_every=4000))
@@ -147,7 +149,7 @@ def test_a_killed_process_ends_the_training_which_resumes(tmp_path, toy_config):
 
 
 @pytest.mark.slow
-def test_minimum_risk_training_in_two_processes(tmp_path, toy_config):
+def test_minimum_risk_training_in_two_processes(tmp_path: Path, toy_config: Path) -> None:
     """Each process samples for its own sentences; the logged reward is the mean over all."""
     settings = options(train__steps=4, train__validate_every=4, train__budget=200, train__samples=2)
     done = torchrun("train", toy_config, "--out", tmp_path / "run", *settings)
@@ -159,7 +161,7 @@ def test_minimum_risk_training_in_two_processes(tmp_path, toy_config):
 
 
 @pytest.mark.slow
-def test_a_process_that_does_not_answer_causes_a_time_out(tmp_path, toy_config):
+def test_a_process_that_does_not_answer_causes_a_time_out(tmp_path: Path, toy_config: Path) -> None:
     """The process is stopped, not killed, so its connection stays open."""
     run = tmp_path / "run"
     long = options(train__steps=100_000, train__validate_every=100_000)
@@ -176,13 +178,13 @@ def test_a_process_that_does_not_answer_causes_a_time_out(tmp_path, toy_config):
 
 
 @pytest.mark.slow
-def test_a_mistake_ends_all_processes(tmp_path, toy_config):
+def test_a_mistake_ends_all_processes(tmp_path: Path, toy_config: Path) -> None:
     done = torchrun("train", toy_config, "--out", tmp_path / "run", "--set", 'data.corpora=["coppy"]')
     assert done.returncode != 0
     assert "did you mean copy?" in done.stderr
 
 
-def wait_for(condition, *processes: subprocess.Popen[str], seconds: float = 120) -> None:
+def wait_for(condition: Callable[[], object], *processes: subprocess.Popen[str], seconds: float = 120) -> None:
     deadline = time.monotonic() + seconds
     while not condition():
         for process in processes:
@@ -199,7 +201,7 @@ def end(*processes: subprocess.Popen[str]) -> None:
 
 
 @pytest.mark.parametrize("size", [1, 2, 3, 7])
-def test_shards_cover_every_batch_once(size):
+def test_shards_cover_every_batch_once(size: int) -> None:
     lengths = np.random.default_rng(0).integers(1, 30, (500, 2)).astype(np.uint16)
     for batch in epoch_batches(lengths, 300, 1, 0):
         shards = [World(rank, size).shard(batch) for rank in range(size)]
@@ -207,9 +209,10 @@ def test_shards_cover_every_batch_once(size):
         assert max(map(len, shards)) - min(map(len, shards)) <= 1
 
 
-def test_a_single_process_changes_nothing():
+def test_a_single_process_changes_nothing() -> None:
     model = torch.nn.Linear(2, 2)
     model(torch.ones(1, 2)).sum().backward()
+    assert model.weight.grad is not None
     before = model.weight.grad.clone()
     alone = World()
     alone.sum_gradients(model)
@@ -219,7 +222,7 @@ def test_a_single_process_changes_nothing():
     assert alone.first_then_all(lambda: 3) == 3
 
 
-def test_every_process_has_its_own_seed():
+def test_every_process_has_its_own_seed() -> None:
     seeds = [World(rank, 3).seed("1 7") for rank in range(3)]
     assert seeds[0] == "1 7"  # the first process has the seed of a single process
     assert len(set(seeds)) == 3

@@ -98,7 +98,7 @@ def test_repeated_corpora_are_not_duplicates() -> None:
         list(filtered(corpus("copy"), "nosuch", keep))
 
 
-def test_sentences_of_test_sets_are_dropped():
+def test_sentences_of_test_sets_are_dropped() -> None:
     pairs = [("Guten Tag.", "Good day."), ("Moin.", "Hello there."), ("Guten  Tag.\u200b", "Hi."), ("Ja.", "Yes.")]
     keep = PairFilter(DE, EN, unseen=["Guten Tag.", "Hello there."])
     assert kept(keep, pairs) == [3]

@@ -4,23 +4,26 @@ from __future__ import annotations
 
 import math
 import random
+from pathlib import Path
 
 import pytest
 import torch
 
 from stacl import api
 from stacl.corpora.base import corpus
+from stacl.live.translator import Translator
 from stacl.models.batch import Encoded, collate
 from stacl.models.masks import reading
 from stacl.policies.base import policy
 from tests.conftest import stacl
+from tests.helpers import model_of
 
 pytestmark = pytest.mark.slow
 WORDS = 12
 REVERSAL = f"reverse:vocabulary={WORDS},shortest=2,longest=6,pairs=20000,held_out=400"
 
 
-def reversal_run(folder, toy_config, policy: str, encoder: str, steps: int):
+def reversal_run(folder: Path, toy_config: Path, policy: str, encoder: str, steps: int) -> Translator:
     options = {
         "data.corpora": f'["{REVERSAL}"]',
         "data.duplicates": "true",
@@ -44,7 +47,7 @@ def reversal_run(folder, toy_config, policy: str, encoder: str, steps: int):
     return api.load(folder)
 
 
-def test_copy_is_learned_under_wait_1(copy_run):
+def test_copy_is_learned_under_wait_1(copy_run: Path) -> None:
     lines = [source for source, _ in corpus("copy").open("test")]
     traces = api.load(copy_run).translate_lines(lines)
     right = [" ".join(trace.target) == line for trace, line in zip(traces, lines, strict=True)]
@@ -55,7 +58,7 @@ def test_copy_is_learned_under_wait_1(copy_run):
 
 
 @pytest.mark.parametrize("encoder", ["prefix", "causal"])
-def test_reversal_is_learned_with_the_whole_sentence(tmp_path, toy_config, encoder):
+def test_reversal_is_learned_with_the_whole_sentence(tmp_path: Path, toy_config: Path, encoder: str) -> None:
     translator = reversal_run(tmp_path / "run", toy_config, "full", encoder, 450)
     pairs = list(corpus(REVERSAL).open("test"))
     traces = translator.translate_lines([source for source, _ in pairs])
@@ -63,7 +66,7 @@ def test_reversal_is_learned_with_the_whole_sentence(tmp_path, toy_config, encod
     assert right >= 0.8 * len(pairs)
 
 
-def test_reversal_is_not_learned_under_wait_1(tmp_path, toy_config):
+def test_reversal_is_not_learned_under_wait_1(tmp_path: Path, toy_config: Path) -> None:
     """y_t = x_(n+1-t), and wait-1 has read x_1 .. x_t: in the first half, accuracy above chance would be a leak."""
     reversal_run(tmp_path / "run", toy_config, "wait-k:1", "causal", 300)
     was_read, not_read = teacher_forced(tmp_path / "run", "wait-k:1")
@@ -74,15 +77,16 @@ def test_reversal_is_not_learned_under_wait_1(tmp_path, toy_config):
     assert sum(was_read) / len(was_read) > 4 * chance
 
 
-def teacher_forced(folder, spec: str) -> tuple[list[bool], list[bool]]:
+def teacher_forced(folder: Path, spec: str) -> tuple[list[bool], list[bool]]:
     """Teacher-forced correctness of each validation word: for words already read, and for the others."""
     translator = api.load(folder)
     data, pieces = Encoded(folder / "data" / "valid"), translator.target_pieces
-    was_read, not_read = [], []
+    was_read: list[bool] = []
+    not_read: list[bool] = []
     for index in range(len(data)):
         batch = collate([data[index]], pieces.ends_word, pieces.ends_word, "word")
         with torch.inference_mode():
-            logits = translator.engine.model(batch, reading(policy(spec), batch, random.Random(0)))[0]
+            logits = model_of(translator.engine)(batch, reading(policy(spec), batch, random.Random(0)))[0]
         right = logits.argmax(-1) == batch.target_out[0]
         length = int(batch.source_lengths[0])
         for word in range(1, length + 1):

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import copy
 import json
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -13,7 +15,7 @@ from stacl import config
 from stacl.decoding.batched import Sources, decode
 from stacl.decoding.rules import Rules
 from stacl.engines.torch import TorchEngine
-from stacl.models.batch import collate
+from stacl.models.batch import Batch, collate
 from stacl.models.loss import loss_of
 from stacl.models.masks import scheduled
 from stacl.policies.base import policy
@@ -21,7 +23,7 @@ from stacl.runs.checkpoint import load_tensors
 from stacl.runs.folder import RunFolder, build_model
 from stacl.support.errors import UserError
 from stacl.training import minimum_risk
-from stacl.training.minimum_risk import MinimumRisk
+from stacl.training.minimum_risk import MinimumRisk, Samples
 from stacl.training.prepare import Prepared, prepare
 from stacl.training.trainer import Trainer
 from tests.conftest import QUICK, changes, stacl
@@ -32,7 +34,7 @@ SAMPLES = 4
 SAMPLING = [f"train.samples={SAMPLES}", "train.temperature=2.5", "train.threads=1"]
 
 
-def started(copy_run, folder, prepared: Prepared | None, *changes: str) -> Trainer:
+def started(copy_run: Path, folder: Path, prepared: Prepared | None, *changes: str) -> Trainer:
     settings = config.load(copy_run / "config.toml", [*SAMPLING, f"model.start={copy_run}", *changes])
     trainer = Trainer(settings, RunFolder(folder), prepared or prepare(settings, RunFolder(folder), lambda text: None))
     trainer.resume()
@@ -40,41 +42,47 @@ def started(copy_run, folder, prepared: Prepared | None, *changes: str) -> Train
 
 
 @pytest.fixture(scope="module")
-def trainer(tmp_path_factory, copy_run) -> Trainer:
+def trainer(tmp_path_factory: pytest.TempPathFactory, copy_run: Path) -> Trainer:
     return started(copy_run, tmp_path_factory.mktemp("minimum-risk"), None, "policy=wait-k:1-4")
 
 
-def some_batch(prepared: Prepared, size: int = 5):
+def some_batch(prepared: Prepared, size: int = 5) -> Batch:
     ends = prepared.source.ends_word
     return collate([prepared.train[number] for number in range(size)], ends, ends, "word")
 
 
-def test_a_batch_gives_back_its_pairs(trainer):
+def test_a_batch_gives_back_its_pairs(trainer: Trainer) -> None:
     for number, (source, target) in enumerate(some_batch(trainer.prepared).pairs()):
         expected = trainer.prepared.train[number]
         assert np.array_equal(source, expected[0])
         assert np.array_equal(target, expected[1])
 
 
-def samples_of(trainer: Trainer, seed: str, **changes):
+def samples_of(trainer: Trainer, seed: str, **changes: Any) -> Samples:
     """The samples of a batch, after changing attributes such as the temperature or the policy."""
     own = copy.copy(trainer.minimum_risk)
+    assert own is not None
     for name, value in changes.items():
         setattr(own, name, value)
     return own.sample(trainer.model.eval(), some_batch(trainer.prepared), seed)
 
 
-def test_the_same_seed_gives_the_same_samples(trainer):
+def test_the_same_seed_gives_the_same_samples(trainer: Trainer) -> None:
     one, again, other = (samples_of(trainer, seed) for seed in ("1", "1", "2"))
     assert one.reward == again.reward != other.reward
+    assert one.selected is not None
+    assert again.selected is not None
     for found, expected in zip(one.selected[1:], again.selected[1:], strict=True):
         assert found.equal(expected)
     assert one.selected[0].target_out.equal(again.selected[0].target_out)
 
 
-def test_samples_of_a_sentence_differ(trainer):
-    sources = {tuple(source): set() for source, _ in some_batch(trainer.prepared).pairs()}
+def test_samples_of_a_sentence_differ(trainer: Trainer) -> None:
+    sources: dict[tuple[int, ...], set[Any]] = {
+        tuple(source): set() for source, _ in some_batch(trainer.prepared).pairs()
+    }
     samples = samples_of(trainer, "1")
+    assert samples.selected is not None
     for source, sample in samples.selected[0].pairs():
         sources[tuple(source)].add(tuple(sample))
     assert samples.sentences == len(sources) == 5
@@ -83,12 +91,15 @@ def test_samples_of_a_sentence_differ(trainer):
 
 
 @pytest.mark.parametrize("chosen", ["wait-k:2", "full", "wait-k:2,unit=piece", "wait-k:3,c=0.25"])
-def test_samples_are_trained_with_the_delays_of_their_decoding(trainer, chosen, monkeypatch):
+def test_samples_are_trained_with_the_delays_of_their_decoding(
+    trainer: Trainer, chosen: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """g of the training pass equals the reads of each piece in decoding."""
     found = []
     monkeypatch.setattr(minimum_risk, "decode", lambda *arguments: found.extend(decode(*arguments)) or found)
     samples = samples_of(trainer, "3", policy=policy(chosen))
     reads = {tuple(hypothesis.pieces): hypothesis.reads for hypothesis in found}
+    assert samples.selected is not None
     batch, g, _ = samples.selected
     assert batch.size
     for row, (_, sample) in enumerate(batch.pairs()):
@@ -96,7 +107,7 @@ def test_samples_are_trained_with_the_delays_of_their_decoding(trainer, chosen, 
 
 
 @pytest.mark.parametrize("kind", ["causal", "prefix", "rnn"])
-def test_samples_at_a_low_temperature_equal_greedy_decoding(trainer, toy_config, kind):
+def test_samples_at_a_low_temperature_equal_greedy_decoding(trainer: Trainer, toy_config: Path, kind: str) -> None:
     """Each sentence is encoded once for its samples, so this also checks that rows and sentences match."""
     model = {"rnn": "model.kind=rnn"}.get(kind, f"model.encoder={kind}")
     quick = [f"{name}={value}" for name, value in QUICK.items()]
@@ -115,7 +126,7 @@ def test_samples_at_a_low_temperature_equal_greedy_decoding(trainer, toy_config,
     assert sum(same) >= 0.8 * len(same)  # in an untrained model the two most likely pieces may be nearly equal
 
 
-def test_repeated_rows_have_the_logits_of_single_rows(trainer):
+def test_repeated_rows_have_the_logits_of_single_rows(trainer: Trainer) -> None:
     pairs = some_batch(trainer.prepared).pairs()
     ends = trainer.prepared.source.ends_word
     repeated = collate([pair for pair in pairs for _ in range(3)], ends, ends, "word")
@@ -129,27 +140,33 @@ def test_repeated_rows_have_the_logits_of_single_rows(trainer):
         torch.testing.assert_close(several[row], single[row // 3], atol=1e-5, rtol=1e-5)
 
 
-def test_an_update_makes_better_samples_more_likely(trainer, copy_run, tmp_path):
+def test_an_update_makes_better_samples_more_likely(trainer: Trainer, copy_run: Path, tmp_path: Path) -> None:
     more = ("train.references=0", "train.rate=1e-4", "train.warmup=0")
     own = started(copy_run, tmp_path, trainer.prepared, *more)
     batch = some_batch(trainer.prepared)
     own.position.step = 1
     samples = own._sample([batch], [own.world.seed(f"{own.settings.seed} 1 0")])[0]
+    assert samples is not None
+    assert samples.selected is not None
+    sampled, g, weights = samples.selected
 
     def objective() -> float:
         own.model.eval()
         with torch.inference_mode():
-            return float(loss_of(own.model, *samples.selected[:2], 0.0, samples.selected[2]).smoothed)
+            return float(loss_of(own.model, sampled, g, 0.0, weights).smoothed)
 
     before = objective()
     assert own.update([batch]).reward == samples.reward
     assert objective() < before
 
 
-def test_better_samples_have_higher_weights(trainer):
+def test_better_samples_have_higher_weights(trainer: Trainer) -> None:
     references = {tuple(source): target for source, target in some_batch(trainer.prepared).pairs()}
-    batch, _, weights = samples_of(trainer, "4").selected
-    by_source: dict[tuple, list] = {}
+    selected = samples_of(trainer, "4").selected
+    assert selected is not None
+    assert trainer.minimum_risk is not None
+    batch, _, weights = selected
+    by_source: dict[tuple[int, ...], list[Any]] = {}
     for (source, sample), weight in zip(batch.pairs(), weights.tolist(), strict=True):
         reward = trainer.minimum_risk.reward(sample, references[tuple(source)])
         by_source.setdefault(tuple(source), []).append((reward, weight))
@@ -158,7 +175,7 @@ def test_better_samples_have_higher_weights(trainer):
     assert any(len(set(found)) > 1 for found in by_source.values())
 
 
-def test_overlong_samples_are_not_trained_on(trainer, monkeypatch):
+def test_overlong_samples_are_not_trained_on(trainer: Trainer, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(minimum_risk, "is_too_long", lambda sample, reference: True)
     assert samples_of(trainer, "6").selected is None
     monkeypatch.undo()
@@ -166,7 +183,8 @@ def test_overlong_samples_are_not_trained_on(trainer, monkeypatch):
     assert not minimum_risk.is_too_long(np.zeros(30), np.zeros(20))
 
 
-def test_the_reward_is_one_for_the_reference_and_lower_for_less(trainer):
+def test_the_reward_is_one_for_the_reference_and_lower_for_less(trainer: Trainer) -> None:
+    assert trainer.minimum_risk is not None
     reward = trainer.minimum_risk.reward
     _, target = trainer.prepared.train[0]
     assert reward(target, target) == pytest.approx(1)
@@ -174,7 +192,7 @@ def test_the_reward_is_one_for_the_reference_and_lower_for_less(trainer):
     assert reward(target[:0], target) == 0
 
 
-def test_two_threads_give_the_same_bits_each_time(trainer, copy_run, tmp_path):
+def test_two_threads_give_the_same_bits_each_time(trainer: Trainer, copy_run: Path, tmp_path: Path) -> None:
     """Each thread has its own sentences; both sample with the weights before the update."""
     found = []
     for _ in range(2):
@@ -187,7 +205,7 @@ def test_two_threads_give_the_same_bits_each_time(trainer, copy_run, tmp_path):
     assert found[0].equal(found[1])
 
 
-def test_a_model_learns_from_its_own_samples_alone(tmp_path, toy_config):
+def test_a_model_learns_from_its_own_samples_alone(tmp_path: Path, toy_config: Path) -> None:
     """The weight of the references is 0; they are used for the rewards only."""
     # Partly trained: samples that are all right or all wrong would have equal rewards.
     short = ("--set", "train.steps=46", "--set", "train.threads=1")
@@ -216,7 +234,7 @@ def test_a_model_learns_from_its_own_samples_alone(tmp_path, toy_config):
     assert after[-1]["nearness"] > after[0]["nearness"]
 
 
-def test_minimum_risk_training_resumes_to_the_same_weights(tmp_path, toy_config):
+def test_minimum_risk_training_resumes_to_the_same_weights(tmp_path: Path, toy_config: Path) -> None:
     run = changes(
         policy="wait-k:1-4",
         model__dropout=0.1,
@@ -251,6 +269,6 @@ def test_minimum_risk_training_resumes_to_the_same_weights(tmp_path, toy_config)
         ("train.references=-0.1", "train.references must be a number, 0.0 or more"),
     ],
 )
-def test_errors_name_the_field(toy_config, change, message):
+def test_errors_name_the_field(toy_config: Path, change: str, message: str) -> None:
     with pytest.raises(UserError, match=message):
         config.load(toy_config, ["train.samples=4", change])

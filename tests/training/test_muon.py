@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from typing import Any
+
 import pytest
 import torch
 
@@ -10,7 +13,7 @@ from stacl.models.transformer import Transformer
 from stacl.runs import checkpoint
 from stacl.training.optim import Combined, build
 
-SIZES = {"width": 16, "inner": 32, "heads": 2, "encoder_layers": 1, "decoder_layers": 1, "dropout": 0.0}
+SIZES: dict[str, Any] = {"width": 16, "inner": 32, "heads": 2, "encoder_layers": 1, "decoder_layers": 1, "dropout": 0.0}
 SETTINGS = TrainSettings(optimizer="muon", rate=1e-2, decay=0.0)
 
 
@@ -25,7 +28,7 @@ def give_gradients(net: torch.nn.Module, seed: int) -> None:
         parameter.grad = torch.randn(parameter.shape, generator=draw)
 
 
-def test_layers_move_by_muon_and_the_rest_by_adam():
+def test_layers_move_by_muon_and_the_rest_by_adam() -> None:
     net = model()
     optimizer = build(net, SETTINGS)
     assert isinstance(optimizer, Combined)
@@ -41,14 +44,14 @@ def test_layers_move_by_muon_and_the_rest_by_adam():
             assert moved.abs().max() == pytest.approx(1e-2, rel=1e-3), name
 
 
-def test_every_parameter_is_in_one_group():
+def test_every_parameter_is_in_one_group() -> None:
     net = model()
     grouped = [id(p) for group in build(net, SETTINGS).param_groups for p in group["params"]]
     assert sorted(grouped) == sorted(id(p) for p in net.parameters())
 
 
-def test_a_loaded_state_continues_identically():
-    def train(net, optimizer, steps):
+def test_a_loaded_state_continues_identically() -> None:
+    def train(net: torch.nn.Module, optimizer: torch.optim.Optimizer, steps: Iterable[int]) -> None:
         for step in steps:
             give_gradients(net, step)
             optimizer.step()
@@ -66,12 +69,14 @@ def test_a_loaded_state_continues_identically():
         assert halted.state_dict()[name].equal(value), name
 
 
-def test_an_overflowed_gradient_moves_nothing():
+def test_an_overflowed_gradient_moves_nothing() -> None:
     net = model()
     optimizer = build(net, SETTINGS)
     before = [parameter.detach().clone() for parameter in net.parameters()]
     give_gradients(net, 4)
-    next(net.parameters()).grad.fill_(float("inf"))
+    gradient = next(net.parameters()).grad
+    assert gradient is not None
+    gradient.fill_(float("inf"))
     scaler = torch.amp.GradScaler("cpu")
     scaler.scale(torch.ones(()))  # the scaler is set up by its first use
     scaler.step(optimizer)
@@ -79,7 +84,7 @@ def test_an_overflowed_gradient_moves_nothing():
     assert all(now.equal(then) for now, then in zip(net.parameters(), before, strict=True))
 
 
-def test_a_new_rate_reaches_both_after_loading():
+def test_a_new_rate_reaches_both_after_loading() -> None:
     net = model()
     optimizer = build(net, SETTINGS)
     give_gradients(net, 5)

@@ -35,13 +35,13 @@ def text_of(found: Prepared) -> tuple[list[str], list[str]]:
     """The sources and the targets that are trained on."""
     pairs = [found.train[i] for i in range(len(found.train))]
     return (
-        [" ".join(found.source.words(source)) for source, _ in pairs],
-        [" ".join(found.target.words(target)) for _, target in pairs],
+        [" ".join(found.source.words(source.tolist())) for source, _ in pairs],
+        [" ".join(found.target.words(target.tolist())) for _, target in pairs],
     )
 
 
 @pytest.mark.parametrize("share", [0.0, 0.3, 1.0])
-def test_the_share_of_careless_sources(tmp_path, share):
+def test_the_share_of_careless_sources(tmp_path: Path, share: float) -> None:
     found = prepared(tmp_path, careless=share)
     sources, targets = text_of(found)
     lowered = [text for text in sources if text == text.lower() and not text.endswith((".", "!"))]
@@ -54,7 +54,7 @@ def test_the_share_of_careless_sources(tmp_path, share):
 
 
 @pytest.mark.parametrize("share", [0.0, 0.3])
-def test_the_share_of_joined_pairs(tmp_path, share):
+def test_the_share_of_joined_pairs(tmp_path: Path, share: float) -> None:
     found = prepared(tmp_path, joined=share)
     sources, targets = text_of(found)
     opened = [n for n, text in enumerate(targets) if text != f"Line {n}!"]
@@ -72,7 +72,7 @@ def test_the_share_of_joined_pairs(tmp_path, share):
     assert text_of(prepared(tmp_path, "again", joined=share)) == (sources, targets)
 
 
-def test_only_words_that_are_usually_lower_case_are_lower_cased():
+def test_only_words_that_are_usually_lower_case_are_lower_cased() -> None:
     openers = OpenerJoiner(language("de"), language("en"))
     for pair in [
         ("Ich bin müde.", "I'm tired."),
@@ -92,14 +92,14 @@ def test_only_words_that_are_usually_lower_case_are_lower_cased():
         assert openers.join(pair, random.Random(1)) == pair
 
 
-def test_chinese_is_joined_with_its_own_comma():
+def test_chinese_is_joined_with_its_own_comma() -> None:
     openers = OpenerJoiner(language("zh"), language("en"))
     openers.join(("你好 。", "Hello."), None)
     joined = openers.join(("你 去 哪里 ？", "Where are you going?"), random.Random(1))
     assert joined == ("你好 ， 你 去 哪里 ？", "Hello, Where are you going?")
 
 
-def test_every_sentence_is_segmented_once(tmp_path, monkeypatch):
+def test_every_sentence_is_segmented_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The filter segments each sentence; encoding and augmentation reuse its words."""
     split, calls = Language.split, []
     monkeypatch.setattr(Language, "split", lambda self, text: calls.append(text) or split(self, text))
@@ -108,9 +108,10 @@ def test_every_sentence_is_segmented_once(tmp_path, monkeypatch):
     assert len(calls) == 2 * (len(found.train) + len(found.valid))
 
 
-def test_sentences_of_a_test_set_are_left_out_of_training(tmp_path):
+def test_sentences_of_a_test_set_are_left_out_of_training(tmp_path: Path) -> None:
     """Also if they come from another corpus: its text may contain references of a test set."""
-    toml, reports = tmp_path / "config.toml", []
+    reports: list[str] = []
+    toml = tmp_path / "config.toml"
     data = "[data]\nsource = 'en'\ntarget = 'en'\ncorpora = ['copy:pairs=60,held_out=12']\n[text]\nvocabulary = 320\n"
     toml.write_text(data)
     test_lines = {line for line, _ in corpus("copy:pairs=60,held_out=12").open("val")}

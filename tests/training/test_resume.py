@@ -9,6 +9,9 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -32,18 +35,18 @@ RUN = changes(
 )
 
 
-def command(folder, config, *more):
+def command(folder: Path, config: Path, *more: str) -> list[str]:
     return [sys.executable, "-m", "stacl", "train", str(config), "--out", str(folder), *RUN, *more]
 
 
-def start(folder, config, *more):
+def start(folder: Path, config: Path, *more: str) -> subprocess.Popen[bytes]:
     environment = os.environ | {"PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"}
     return subprocess.Popen(
         command(folder, config, *more), env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
     )
 
 
-def kill_when(process, moment, timeout: float = 120) -> bool:
+def kill_when(process: subprocess.Popen[bytes], moment: Callable[[], object], timeout: float = 120) -> bool:
     """Kill the process once `moment()` is true. False if the process ends before."""
     deadline = time.monotonic() + timeout
     while time.monotonic() < deadline:
@@ -58,7 +61,7 @@ def kill_when(process, moment, timeout: float = 120) -> bool:
     raise AssertionError("the moment to kill never came")
 
 
-def same_weights(one, other) -> None:
+def same_weights(one: Path, other: Path) -> None:
     last, expected = checkpoints(one / "checkpoints")[-1], checkpoints(other / "checkpoints")[-1]
     assert last.name == expected.name == "00000060"
     for name in ("weights.safetensors", "optimizer.safetensors"):
@@ -70,14 +73,14 @@ def same_weights(one, other) -> None:
     assert len(untimed_log(one)) == 4
 
 
-def untimed_log(folder) -> list[dict]:
+def untimed_log(folder: Path) -> list[dict[str, Any]]:
     """The log entries without times."""
     entries = [json.loads(line) for line in (folder / "log.jsonl").read_text().splitlines()]
     return [{name: value for name, value in entry.items() if name != "seconds"} for entry in entries]
 
 
 @pytest.fixture(scope="module")
-def undisturbed(tmp_path_factory, toy_config):
+def undisturbed(tmp_path_factory: pytest.TempPathFactory, toy_config: Path) -> Path:
     folder = tmp_path_factory.mktemp("undisturbed") / "run"
     subprocess.run(
         command(folder, toy_config),
@@ -88,17 +91,22 @@ def undisturbed(tmp_path_factory, toy_config):
     return folder
 
 
-def test_the_same_seed_gives_the_same_weights_and_another_does_not(undisturbed, tmp_path, toy_config):
+def test_the_same_seed_gives_the_same_weights_and_another_does_not(
+    undisturbed: Path, tmp_path: Path, toy_config: Path
+) -> None:
     other = start(tmp_path / "other", toy_config, "--set", "train.seed=2")
     assert other.wait(timeout=300) == 0
     with pytest.raises(AssertionError):
         same_weights(tmp_path / "other", undisturbed)
 
 
-def test_killed_at_many_moments(undisturbed, tmp_path, toy_config):
+def test_killed_at_many_moments(undisturbed: Path, tmp_path: Path, toy_config: Path) -> None:
     """During preparation, between checkpoints, and while a checkpoint, a snapshot and the model are written."""
     folder = tmp_path / "run"
-    seen = lambda pattern: lambda: any(folder.glob(pattern))  # noqa: E731
+
+    def seen(pattern: str) -> Callable[[], bool]:
+        return lambda: any(folder.glob(pattern))
+
     moments = [
         seen("data/words.tsv"),
         seen("vocabulary/source.model"),
@@ -120,7 +128,7 @@ def test_killed_at_many_moments(undisturbed, tmp_path, toy_config):
     assert not list(folder.rglob(".partial-*/*.safetensors"))
 
 
-def test_a_moved_run_folder_resumes(undisturbed, tmp_path, toy_config):
+def test_a_moved_run_folder_resumes(undisturbed: Path, tmp_path: Path, toy_config: Path) -> None:
     """Resuming needs the run folder only: no corpus and no config file, at any path."""
     here, there = tmp_path / "here", tmp_path / "there" / "moved"
     assert kill_when(start(here, toy_config), (here / "checkpoints" / "00000028").exists)
@@ -132,7 +140,7 @@ def test_a_moved_run_folder_resumes(undisturbed, tmp_path, toy_config):
     same_weights(there, undisturbed)
 
 
-def test_a_finished_run_can_be_given_more_steps(undisturbed, tmp_path):
+def test_a_finished_run_can_be_given_more_steps(undisturbed: Path, tmp_path: Path) -> None:
     folder = tmp_path / "run"
     shutil.copytree(undisturbed, folder)
     again = stacl("train", "--resume", "--out", folder)
@@ -143,7 +151,7 @@ def test_a_finished_run_can_be_given_more_steps(undisturbed, tmp_path):
     assert checkpoints(folder / "checkpoints")[-1].name == "00000062"
 
 
-def test_an_interrupt_says_how_to_resume(tmp_path, toy_config):
+def test_an_interrupt_says_how_to_resume(tmp_path: Path, toy_config: Path) -> None:
     folder = tmp_path / "run"
     environment = os.environ | {"OMP_NUM_THREADS": "1"}
     endless = command(folder, toy_config, "--set", "train.steps=1000000")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import random
+from typing import Any
 
 import pytest
 import torch
@@ -12,6 +13,7 @@ import torch.nn.functional as F
 from stacl.config import TrainSettings
 from stacl.models import loss
 from stacl.models.base import Model
+from stacl.models.batch import Batch
 from stacl.models.dropout import Dropout, keep_mask
 from stacl.models.loss import loss_of
 from stacl.models.masks import first, reading, visible_pieces
@@ -33,7 +35,7 @@ def fresh(kind: str, dropout: float = 0.0) -> Model:
     return Transformer(VOCABULARY, VOCABULARY, **SIZE, dropout=dropout, encoder=kind, shared=True).train()
 
 
-def batches(step: int):
+def batches(step: int) -> tuple[Batch, torch.Tensor]:
     """A batch and its g, different at every step; k is drawn for each sentence."""
     rng = random.Random(step)
     sizes = tuple((rng.randint(1, 7), rng.randint(1, 7)) for _ in range(4))
@@ -41,7 +43,9 @@ def batches(step: int):
     return batch, reading(policy("wait-k:1-5"), batch, rng)
 
 
-def plain_attention(query, key, value, mask, heads):
+def plain_attention(
+    query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, mask: torch.Tensor, heads: int
+) -> torch.Tensor:
     """Textbook attention: [T, D], [S, D], [S, D], [T, S] -> [T, D]."""
     parts = []
     for q, k, v in zip(query.chunk(heads, -1), key.chunk(heads, -1), value.chunk(heads, -1), strict=True):
@@ -51,7 +55,7 @@ def plain_attention(query, key, value, mask, heads):
     return torch.cat(parts, dim=-1)
 
 
-def plain_encoder(model, source, mask):
+def plain_encoder(model: Any, source: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
     """The states of the pieces [S] of one sentence under the mask [S, S]."""
     x = model.source_embedding(source) * math.sqrt(model.width)
     x = x + positions(0, len(source), model.width, x.device)
@@ -63,7 +67,7 @@ def plain_encoder(model, source, mask):
     return model.encoder_norm(x)
 
 
-def plain_logits(model, source, target, visible):
+def plain_logits(model: Any, source: torch.Tensor, target: torch.Tensor, visible: torch.Tensor) -> torch.Tensor:
     """Transformer logits [T, V] of one sentence; position t sees visible[t] pieces."""
     steps, pieces = len(target), len(source)
     if model.prefix:  # every position has its own encoded prefix
@@ -92,7 +96,7 @@ def plain_logits(model, source, target, visible):
     return F.linear(model.decoder_norm(x), model.target_embedding.weight, model.bias)
 
 
-def plain_loss(model, batch, g):
+def plain_loss(model: Model, batch: Batch, g: torch.Tensor) -> torch.Tensor:
     """The loss sentence by sentence. The RNN has no fast path, so its own logits are used."""
     total = torch.zeros(())
     if isinstance(model, Rnn):
@@ -112,7 +116,7 @@ def plain_loss(model, batch, g):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_hundred_steps_agree_with_the_plain_path(kind, monkeypatch):
+def test_a_hundred_steps_agree_with_the_plain_path(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Two independent trainings have the same losses and gradients."""
     monkeypatch.setattr(loss, "CHUNK", 7 * VOCABULARY)  # several chunks, the last one incomplete
     settings = TrainSettings(rate=1e-3, warmup=0, schedule="constant")
@@ -137,7 +141,7 @@ def test_a_hundred_steps_agree_with_the_plain_path(kind, monkeypatch):
     assert max(differences) < 1e-5
 
 
-def test_the_plain_path_notices_a_difference():
+def test_the_plain_path_notices_a_difference() -> None:
     """Another g gives another loss, so the comparison above can fail."""
     model = fresh("causal")
     batch, g = batches(0)
@@ -146,7 +150,7 @@ def test_the_plain_path_notices_a_difference():
 
 
 @pytest.mark.parametrize("smoothing", [0.0, 0.1])
-def test_fused_loss_reports_the_nll_and_needs_no_gradient(smoothing):
+def test_fused_loss_reports_the_nll_and_needs_no_gradient(smoothing: float) -> None:
     model = fresh("causal").eval()
     batch, g = batches(1)
     with torch.inference_mode():
@@ -158,7 +162,7 @@ def test_fused_loss_reports_the_nll_and_needs_no_gradient(smoothing):
 
 
 @pytest.mark.parametrize("smoothing", [0.0, 0.1])
-def test_fused_loss_gives_each_sentence_its_weight(smoothing, monkeypatch):
+def test_fused_loss_gives_each_sentence_its_weight(smoothing: float, monkeypatch: pytest.MonkeyPatch) -> None:
     """Includes weights below 0, which make a sentence less likely."""
     monkeypatch.setattr(loss, "CHUNK", 7 * VOCABULARY)
     batch, g = batches(2)
@@ -175,7 +179,7 @@ def test_fused_loss_gives_each_sentence_its_weight(smoothing, monkeypatch):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_mixed_precision_comes_close(kind):
+def test_mixed_precision_comes_close(kind: str) -> None:
     """Under autocast the plain loss is used; dropout, packing and masks must handle both data types."""
     model = fresh(kind, dropout=0.2)
     batch, g = batches(3)
@@ -188,19 +192,21 @@ def test_mixed_precision_comes_close(kind):
     assert float(found[1].detach()) == pytest.approx(float(found[0].detach()), rel=0.02)
 
 
-def test_fused_loss_is_finite_for_extreme_logits():
+def test_fused_loss_is_finite_for_extreme_logits() -> None:
     """The nll of a nearly impossible target is large, not infinite."""
     weight = torch.tensor([[200.0], [-200.0], [0.0]], requires_grad=True)
     hidden = torch.ones(2, 1, requires_grad=True)
     bias = torch.zeros(3, requires_grad=True)
-    smoothed, nll = loss._LinearLoss.apply(hidden, weight, bias, torch.tensor([1, 1]), torch.ones(2), 0.0)
+    smoothed, nll = loss._LinearLoss.apply(  # type: ignore[no-untyped-call]
+        hidden, weight, bias, torch.tensor([1, 1]), torch.ones(2), 0.0
+    )
     assert nll.item() == pytest.approx(800.0)
     smoothed.backward()
-    assert all(torch.isfinite(x.grad).all() for x in (weight, hidden, bias))
+    assert all(x.grad is not None and torch.isfinite(x.grad).all() for x in (weight, hidden, bias))
 
 
 @pytest.mark.parametrize("rate", [0.1, 0.3, 0.5])
-def test_dropout_has_the_right_rate_and_mean(rate):
+def test_dropout_has_the_right_rate_and_mean(rate: float) -> None:
     torch.manual_seed(0)
     mask = keep_mask((1000, 1001), rate)
     dropped = (mask == 0).double().mean().item()
@@ -214,7 +220,7 @@ def test_dropout_has_the_right_rate_and_mean(rate):
         assert both == pytest.approx((1 - rate) ** 2, abs=0.003)
 
 
-def test_dropout_follows_torch_s_seed():
+def test_dropout_follows_torch_s_seed() -> None:
     dropout = Dropout(0.2).train()
     x = torch.ones(64, 64)
     torch.manual_seed(7)
@@ -226,7 +232,7 @@ def test_dropout_follows_torch_s_seed():
     assert torch.equal(dropout.eval()(x), x)
 
 
-def test_dropout_added_is_a_residual_with_dropout_and_its_gradient():
+def test_dropout_added_is_a_residual_with_dropout_and_its_gradient() -> None:
     dropout = Dropout(0.4).train()
     x, branch = torch.randn(8, 9, requires_grad=True), torch.randn(8, 9, requires_grad=True)
     torch.manual_seed(3)
@@ -235,12 +241,14 @@ def test_dropout_added_is_a_residual_with_dropout_and_its_gradient():
     mask = keep_mask((8, 9), 0.4)
     torch.testing.assert_close(together, x + branch * mask)
     together.sum().backward()
+    assert x.grad is not None
+    assert branch.grad is not None
     assert torch.equal(x.grad, torch.ones_like(x))
     assert torch.equal(branch.grad, mask)
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_step_with_dropout_is_bit_identical_under_the_same_seed(kind):
+def test_a_step_with_dropout_is_bit_identical_under_the_same_seed(kind: str) -> None:
     model = fresh(kind, dropout=0.3)
     batch, g = batches(2)
 
@@ -248,7 +256,7 @@ def test_a_step_with_dropout_is_bit_identical_under_the_same_seed(kind):
         model.zero_grad()
         torch.manual_seed(seed)
         loss_of(model, batch, g, SMOOTHING).smoothed.backward()
-        return [p.grad.clone() for p in model.parameters()]
+        return [p.grad.clone() for p in model.parameters()]  # type: ignore[union-attr]
 
     assert all(torch.equal(one, other) for one, other in zip(gradients(1), gradients(1), strict=True))
     assert not all(torch.equal(one, other) for one, other in zip(gradients(1), gradients(2), strict=True))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
@@ -16,10 +17,10 @@ from tests.helpers import ENDS_WORD, random_pieces, tiny_models
 
 
 @pytest.mark.parametrize("spec", ["wait-k:1-3", "wait-k:1-inf", "wait-k:2"])
-def test_the_loss_does_not_depend_on_the_size_of_batches(tmp_path, spec):
+def test_the_loss_does_not_depend_on_the_size_of_batches(tmp_path: Path, spec: str) -> None:
     rng = random.Random(1)
     pairs = [(random_pieces(rng, rng.randint(1, 9)), random_pieces(rng, rng.randint(1, 9))) for _ in range(60)]
-    data = Encoded.write(tmp_path / "valid", pairs)
+    data = Encoded.write(tmp_path / "valid", ((source.tolist(), target.tolist()) for source, target in pairs))
     pieces = SimpleNamespace(ends_word=ENDS_WORD)
     prepared = Prepared(pieces, pieces, data, data, [])  # type: ignore[arg-type]
     model = tiny_models()["transformer-causal"]

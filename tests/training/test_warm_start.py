@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+from pathlib import Path
 
 import pytest
 
@@ -13,14 +15,14 @@ from tests.conftest import stacl
 pytestmark = pytest.mark.slow
 
 
-def start_run(toy_config, start, out, *more: str):
+def start_run(toy_config: Path, start: Path, out: Path, *more: str) -> subprocess.CompletedProcess[str]:
     # With a rate near 0, validation after one step measures the initial weights.
     frozen = ("train.steps=1", "train.rate=1e-9", "train.warmup=0", "train.threads=1", "train.schedule=constant")
     changes = [part for change in (*frozen, f"model.start={start}", *more) for part in ("--set", change)]
     return stacl("train", toy_config, "--out", out, *changes)
 
 
-def test_a_run_starts_with_the_weights_of_the_other(copy_run, toy_config, tmp_path):
+def test_a_run_starts_with_the_weights_of_the_other(copy_run: Path, toy_config: Path, tmp_path: Path) -> None:
     done = start_run(toy_config, copy_run, tmp_path / "run")
     assert done.returncode == 0, done.stderr
     entry = json.loads((tmp_path / "run" / "log.jsonl").read_text().splitlines()[-1])
@@ -29,7 +31,7 @@ def test_a_run_starts_with_the_weights_of_the_other(copy_run, toy_config, tmp_pa
     assert own.read_bytes() == taken.read_bytes()
 
 
-def test_resuming_does_not_need_the_start(copy_run, toy_config, tmp_path):
+def test_resuming_does_not_need_the_start(copy_run: Path, toy_config: Path, tmp_path: Path) -> None:
     start = tmp_path / "start"
     start.symlink_to(copy_run)
     assert start_run(toy_config, start, tmp_path / "run").returncode == 0
@@ -39,7 +41,9 @@ def test_resuming_does_not_need_the_start(copy_run, toy_config, tmp_path):
     assert "resumed" in done.stderr
 
 
-def test_other_languages_keep_the_layers_and_the_vectors_of_known_pieces(copy_run, toy_config, tmp_path):
+def test_other_languages_keep_the_layers_and_the_vectors_of_known_pieces(
+    copy_run: Path, toy_config: Path, tmp_path: Path
+) -> None:
     english = tmp_path / "en.txt"
     english.write_text("one two three\nfour five six\nseven eight nine\nba be bi\n" * 50)
     files = f'["{english}","{english}"]'
@@ -74,7 +78,9 @@ def test_other_languages_keep_the_layers_and_the_vectors_of_known_pieces(copy_ru
         ("model.start=nowhere", "no model nowhere"),
     ],
 )
-def test_an_incompatible_start_is_an_error(copy_run, toy_config, tmp_path, change, message):
+def test_an_incompatible_start_is_an_error(
+    copy_run: Path, toy_config: Path, tmp_path: Path, change: str, message: str
+) -> None:
     done = start_run(toy_config, copy_run, tmp_path / "run", change)
     assert done.returncode == 2
     assert message in done.stderr

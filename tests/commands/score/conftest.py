@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -32,6 +33,6 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def scored(capsys: pytest.CaptureFixture[str], *arguments: str) -> dict:
+def scored(capsys: pytest.CaptureFixture[str], *arguments: str) -> dict[str, Any]:
     assert main(["score", *arguments, "--json"]) == 0
     return json.loads(capsys.readouterr().out)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from typing import Any
 
 import numpy as np
 import pytest
@@ -62,7 +63,7 @@ def is_allowed(source: str, written: str, model: str = "de-en") -> bool:
         ("Zwanzig Leute", "2", f"{DIGITS}{MARKS} "),  # the source has no digit
     ],
 )
-def test_what_may_follow(source, written, after):
+def test_what_may_follow(source: str, written: str, after: str) -> None:
     assert allowed(source, written) == after
 
 
@@ -81,7 +82,7 @@ def test_what_may_follow(source, written, after):
         ("Es sind 12 Tausend.", "12,000"),
     ],
 )
-def test_another_way_to_write_it_is_allowed(source, written):
+def test_another_way_to_write_it_is_allowed(source: str, written: str) -> None:
     assert is_allowed(source, written)
 
 
@@ -97,7 +98,7 @@ def test_another_way_to_write_it_is_allowed(source, written):
         ("He paid £189m.", "1.89", True),
     ],
 )
-def test_chinese_uses_ten_thousands_and_numbered_months(source, written, fine):
+def test_chinese_uses_ten_thousands_and_numbered_months(source: str, written: str, fine: bool) -> None:
     assert is_allowed(source, written, "en-zh") is fine
 
 
@@ -112,17 +113,17 @@ number = st.one_of(
 
 @given(st.lists(number, min_size=1, max_size=6), st.data())
 @settings(max_examples=60, deadline=None)
-def test_the_form_of_the_source_is_always_allowed(source, data):
+def test_the_form_of_the_source_is_always_allowed(source: list[Any], data: st.DataObject) -> None:
     assert is_allowed(" und ".join(source), data.draw(st.sampled_from(source)))
 
 
 @given(st.text("0123456789.,:-/ 万", min_size=1, max_size=30), st.text("0123456789.,:", min_size=1, max_size=12))
 @settings(max_examples=150, deadline=None)
-def test_something_is_always_allowed(source, written):
+def test_something_is_always_allowed(source: str, written: str) -> None:
     assert allowed(source, written)
 
 
-def test_the_rule_yields_if_only_forbidden_pieces_are_left():
+def test_the_rule_yields_if_only_forbidden_pieces_are_left() -> None:
     source, target = VOCABULARIES["de-en"]
     logits = np.full(len(target), -np.inf)
     logits[END] = 0.0
@@ -130,7 +131,7 @@ def test_the_rule_yields_if_only_forbidden_pieces_are_left():
     assert logits[END] == 0.0
 
 
-def test_only_the_last_numbers_of_a_table_count():
+def test_only_the_last_numbers_of_a_table_count() -> None:
     table = " ".join(str(n) for n in range(1000, 2000))
     assert allowed(table, "193") == "6789"  # among the last of them
     assert allowed(table, "12") == f"{DIGITS}{MARKS} "  # among the first
@@ -146,7 +147,7 @@ def test_only_the_last_numbers_of_a_table_count():
     ],
 )
 @pytest.mark.parametrize("policy", ["wait-k:3", "confidence:2-6", "full"])
-def test_shipped_models_keep_numbers(name, source, number, policy):
+def test_shipped_models_keep_numbers(name: str, source: str, number: str, policy: str) -> None:
     translator = api.load(name)
     (trace,) = translator.translate_lines([source], policy, decoding=Decoding(beam=3))
     assert number in translator.target_language.join(trace.target)
@@ -158,12 +159,12 @@ def test_shipped_models_keep_numbers(name, source, number, policy):
 
 
 @pytest.mark.parametrize("unit", ["m", "Millimeter", "Milligramm", "billige Karten", "km", "k"])
-def test_units_are_not_multipliers(unit):
+def test_units_are_not_multipliers(unit: str) -> None:
     assert not is_allowed(f"Der Berg ist 5000 {unit} hoch.", "500")
     assert is_allowed(f"Der Berg ist 5000 {unit} hoch.", "5,000")
 
 
-def test_a_table_of_long_numbers_is_fast():
+def test_a_table_of_long_numbers_is_fast() -> None:
     """Each mark may begin any number again: hundreds of places lead to hundreds of others."""
     table = " ".join(f"1-{row}-1-1-1-1-1-1" for row in range(60))
     began = time.process_time()

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from playwright.sync_api import expect
+from playwright.sync_api import Browser, Page, expect
 
 from stacl.live.translator import Translator
 from stacl.text.subwords import END
@@ -27,7 +27,9 @@ class Parrot:
     def read(self, state: tuple[np.ndarray, int], pieces: np.ndarray) -> tuple[np.ndarray, int]:
         return np.concatenate((state[0], pieces), axis=1), state[1]
 
-    def write(self, state, previous, visible=None):
+    def write(
+        self, state: tuple[np.ndarray, int], previous: np.ndarray, visible: np.ndarray | None = None
+    ) -> tuple[tuple[np.ndarray, int], np.ndarray]:
         source, said = state
         logits = np.zeros((len(source), self._vocabulary), dtype=np.float32)
         logits[:, source[0, said] if said < source.shape[1] else END] = 10.0
@@ -47,27 +49,29 @@ def models() -> dict[str, Translator]:
 
 
 @pytest.fixture(scope="module")
-def server(models) -> Iterator[Running]:
+def server(models: dict[str, Translator]) -> Iterator[Running]:
     with serving(models) as running:
         yield running
 
 
 @pytest.fixture(scope="module", autouse=True)
-def patience():
+def patience() -> None:
     expect.set_options(timeout=20_000)
 
 
 class Visitor:
     """Opens the page, and keeps what goes wrong in it."""
 
-    def __init__(self, browser, url: str) -> None:
+    def __init__(self, browser: Browser, url: str) -> None:
         self._browser, self._url = browser, url
         self._contexts: list[Any] = []
         self.problems: list[str] = []
         # A tab that is there already loads the page twice as fast as a new one.
         self._tab = self._watched(browser.new_context(reduced_motion="reduce").new_page())
 
-    def __call__(self, query: str = "", url: str = "", prepare: Callable[[Any], None] | None = None, **options: Any):
+    def __call__(
+        self, query: str = "", url: str = "", prepare: Callable[[Any], object] | None = None, **options: Any
+    ) -> Page:
         page = self._tab
         if url or prepare or options:
             self._contexts.append(self._browser.new_context(reduced_motion="reduce", **options))
@@ -77,7 +81,7 @@ class Visitor:
         page.goto(f"{url or self._url}/{query}")
         return page
 
-    def beside(self, page, query: str):
+    def beside(self, page: Page, query: str) -> Page:
         """Another tab of the same window."""
         other = self._watched(page.context.new_page())
         other.goto(f"{self._url}/{query}")
@@ -95,20 +99,20 @@ class Visitor:
             if other is not self._tab:
                 other.close()
 
-    def _watched(self, page):
+    def _watched(self, page: Page) -> Page:
         page.on("dialog", lambda question: question.accept())  # "Leave the page?"
         page.on("pageerror", lambda error: self.problems.append(str(error)))
-        page.on("console", lambda message: message.type == "error" and self.problems.append(message.text))
+        page.on("console", lambda message: self.problems.append(message.text) if message.type == "error" else None)
         return page
 
 
 @pytest.fixture(scope="module")
-def visitor(browser, server) -> Visitor:
+def visitor(browser: Browser, server: Running) -> Visitor:
     return Visitor(browser, server.url)
 
 
 @pytest.fixture
-def visit(visitor) -> Iterator[Visitor]:
+def visit(visitor: Visitor) -> Iterator[Visitor]:
     """Open the page; at the end of the test nothing may have gone wrong in it."""
     visitor.problems.clear()
     yield visitor

@@ -10,6 +10,8 @@ from playwright.sync_api import expect
 
 from stacl.server.pages import FOLDER
 from tests.conftest import stacl
+from tests.server.conftest import Running
+from tests.server.page.conftest import Visitor
 from tests.server.page.steps import (
     POLICIES,
     SENTENCE,
@@ -23,7 +25,7 @@ from tests.server.page.steps import (
 )
 
 
-def test_an_example_is_played_at_a_pace(visit, server):
+def test_an_example_is_played_at_a_pace(visit: Visitor, server: Running) -> None:
     page = connected(visit("?pace=2400&example=The green sofa"))
     text = "Ein Mann schläft auf einem grünen Sofa."
     assert page.locator(".upcoming").inner_text() == text  # an empty page shows what will be played
@@ -38,7 +40,7 @@ def test_an_example_is_played_at_a_pace(visit, server):
     assert words(page, "#heard .past") == text.split()
 
 
-def test_playing_pauses_and_goes_on(visit):
+def test_playing_pauses_and_goes_on(visit: Visitor) -> None:
     page = connected(visit("?pace=20&example=A short speech"))
     page.click("#play")
     wait_for_words(page, "#heard .now", 1)
@@ -50,7 +52,7 @@ def test_playing_pauses_and_goes_on(visit):
     expect(page.locator("#heard .past .word").first).to_be_visible()  # the next sentence has begun
 
 
-def test_a_text_of_ones_own_is_played(visit):
+def test_a_text_of_ones_own_is_played(visit: Visitor) -> None:
     page = connected(visit("?pace=2400"))
     page.locator("#example").select_option("2")
     chosen = page.locator(".upcoming").inner_text()
@@ -68,7 +70,7 @@ def test_a_text_of_ones_own_is_played(visit):
     expect(page.get_by_role("textbox", name="A text to play")).to_be_visible()
 
 
-def test_captions_mirror_a_page(visit):
+def test_captions_mirror_a_page(visit: Visitor) -> None:
     page = connected(visit())
     enter(page, "Ein Mann schläft ")
     wait_for_words(page, ".track[data-tone='1']", 3)
@@ -100,7 +102,7 @@ POST = """() => {
 }"""
 
 
-def test_captions_keep_no_more_than_they_show(visit):
+def test_captions_keep_no_more_than_they_show(visit: Visitor) -> None:
     captions = visit("?view=captions")
     expect(captions.locator("#captions-note")).to_be_visible()
     inspector = captions.context.new_cdp_session(captions)
@@ -116,7 +118,7 @@ def test_captions_keep_no_more_than_they_show(visit):
     assert megabytes() - before < 2  # of the 8 that came
 
 
-def test_captions_with_a_session_of_their_own(visit, server):
+def test_captions_with_a_session_of_their_own(visit: Visitor, server: Running) -> None:
     captions = visit("?view=captions&source=type&model=de-en&policy=wait-k:2")
     field = captions.get_by_label("Text to translate")
     expect(field).to_be_focused()
@@ -125,17 +127,17 @@ def test_captions_with_a_session_of_their_own(visit, server):
     assert words(captions, "#captions-text") == ["Ein", "Mann", "schläft"]
 
 
-def test_captions_that_are_refused_say_why(visit):
+def test_captions_that_are_refused_say_why(visit: Visitor) -> None:
     captions = visit("?view=captions&source=type&policy=bogus")
     expect(captions.locator("#captions-note")).to_contain_text("no policy is called 'bogus'")
 
 
-def test_captions_of_a_model_that_is_not_there(visit):
+def test_captions_of_a_model_that_is_not_there(visit: Visitor) -> None:
     captions = visit("?view=captions&source=type&model=zh-ne")
     expect(captions.locator("#captions-note")).to_have_text("Unknown model zh-ne. Known: de-en, zh-en.")
 
 
-def test_the_transcript_is_downloaded(visit, server, tmp_path):
+def test_the_transcript_is_downloaded(visit: Visitor, server: Running, tmp_path: Path) -> None:
     page = connected(visit())
     for line in (SENTENCE, "Eine Frau < & > lacht."):
         enter(page, f"{line}\n")
@@ -172,7 +174,7 @@ SUBTITLES_OF = """async (words) => {
 }"""
 
 
-def test_chinese_subtitles_have_two_lines_of_whole_words_and_time_to_be_read(visit):
+def test_chinese_subtitles_have_two_lines_of_whole_words_and_time_to_be_read(visit: Visitor) -> None:
     words = ["我", "买", "了", "一部", "iPhone", "7", "，", "在", "纽约", "的", "一家", "商店", "里", "买", "的", "，"]
     words += ["价格", "是", "三百", "美元", "，", "我", "觉得", "Microsoft", "很", "贵", "。"]
     number, times, *lines = connected(visit()).evaluate(SUBTITLES_OF, words).splitlines()
@@ -180,7 +182,7 @@ def test_chinese_subtitles_have_two_lines_of_whole_words_and_time_to_be_read(vis
     assert lines == ["我买了一部 iPhone 7，在纽约的一家商店里买", "的，价格是三百美元，我觉得 Microsoft很贵。"]
 
 
-def test_what_was_typed_wide_is_found_again_when_it_is_heard_narrow(visit):
+def test_what_was_typed_wide_is_found_again_when_it_is_heard_narrow(visit: Visitor) -> None:
     typed = """import("/typing.js").then(({ Pending }) => {
       const pending = new Pending();
       pending.sent("２０１９年增长３．５％");
@@ -199,7 +201,7 @@ def subtitles(path: Path, point: str) -> list[str]:
     return [text.replace("\n", " ") for _, _, text in cues]
 
 
-def test_what_was_chosen_is_remembered(visit):
+def test_what_was_chosen_is_remembered(visit: Visitor) -> None:
     page = connected(visit(color_scheme="dark"))
     ground = "getComputedStyle(document.documentElement).backgroundColor"
     dark = page.evaluate(ground)
@@ -228,7 +230,7 @@ delete window.BroadcastChannel;
 """
 
 
-def test_a_browser_without_storage_or_speech_will_do(visit):
+def test_a_browser_without_storage_or_speech_will_do(visit: Visitor) -> None:
     page = connected(visit(prepare=lambda page: page.add_init_script(POOR)))
     page.get_by_role("button", name="Dark or light").click()
     enter(page, "Ein ")
@@ -238,7 +240,7 @@ def test_a_browser_without_storage_or_speech_will_do(visit):
     assert "no speech recognition" in button.get_attribute("title")
 
 
-def test_everything_has_a_name_and_can_be_reached(visit):
+def test_everything_has_a_name_and_can_be_reached(visit: Visitor) -> None:
     page = connected(visit())
     unnamed = """found => found.filter(one => !one.closest('dialog, [hidden]')
       && !(one.labels?.length || one.getAttribute('aria-label') || one.textContent.trim())).map(one => one.outerHTML)"""
@@ -251,7 +253,7 @@ def test_everything_has_a_name_and_can_be_reached(visit):
     assert [name for name in dict.fromkeys(reached) if name in order] == order
 
 
-def test_the_page_is_plain_text_and_its_own():
+def test_the_page_is_plain_text_and_its_own() -> None:
     files = {path.name: path.read_text("utf-8") for path in FOLDER.iterdir()}
     assert {"index.html", "main.js", "style.css"} <= files.keys()
     for name, text in files.items():

@@ -7,9 +7,11 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from playwright.sync_api import expect
+from playwright.sync_api import Page, WebSocketRoute, expect
 
-from tests.server.conftest import serving
+from stacl.live.translator import Translator
+from tests.server.conftest import Running, serving
+from tests.server.page.conftest import Visitor
 from tests.server.page.steps import (
     POLICIES,
     SENTENCE,
@@ -23,18 +25,26 @@ from tests.server.page.steps import (
     words,
 )
 
-STARTED = {"type": "started", "session": "s", "model": "de-en", "source": "de", "target": "en", "policies": POLICIES}
+STARTED: dict[str, Any] = {
+    "type": "started",
+    "session": "s",
+    "model": "de-en",
+    "source": "de",
+    "target": "en",
+    "policies": POLICIES,
+}
 STARTED |= {"limits": {"message_bytes": 65_536}}
 
 
 class Cable:
     """Between the page and the server; it can be pulled."""
 
-    def __init__(self, page) -> None:
-        self._plugged, self._ends = True, ()
+    def __init__(self, page: Page) -> None:
+        self._plugged = True
+        self._ends: tuple[WebSocketRoute, ...] = ()
         page.route_web_socket("**/live", self._connect)
 
-    def _connect(self, socket) -> None:
+    def _connect(self, socket: WebSocketRoute) -> None:
         if self._plugged:
             self._ends = (socket, socket.connect_to_server())
         else:
@@ -49,7 +59,7 @@ class Cable:
         self._plugged = True
 
 
-def test_after_a_drop_nothing_is_lost_or_repeated(visit, server):
+def test_after_a_drop_nothing_is_lost_or_repeated(visit: Visitor, server: Running) -> None:
     cables: list[Cable] = []
     page = connected(visit(prepare=lambda page: cables.append(Cable(page))))
     enter(page, "Ein Mann schläft ")
@@ -67,7 +77,7 @@ def test_after_a_drop_nothing_is_lost_or_repeated(visit, server):
     assert page.locator("#connection-text").inner_text() == "Connected"
 
 
-def test_a_session_that_was_lost_is_replaced(visit, models):
+def test_a_session_that_was_lost_is_replaced(visit: Visitor, models: dict[str, Translator]) -> None:
     cables: list[Cable] = []
     with serving(models, resume_seconds=0.2) as server:
         page = connected(visit(url=server.url, prepare=lambda page: cables.append(Cable(page))))
@@ -84,7 +94,7 @@ def test_a_session_that_was_lost_is_replaced(visit, models):
         page.context.close()
 
 
-def test_a_silent_session_falls_asleep_and_wakes(visit, models):
+def test_a_silent_session_falls_asleep_and_wakes(visit: Visitor, models: dict[str, Translator]) -> None:
     with serving(models, idle_seconds=0.5) as server:
         page = visit(url=server.url)
         expect(page.locator("#connection-text")).to_have_text("Idle until new text")
@@ -94,8 +104,8 @@ def test_a_silent_session_falls_asleep_and_wakes(visit, models):
         page.context.close()
 
 
-def test_an_error_is_shown_until_it_is_dismissed(visit, server):
-    def answering(socket) -> None:
+def test_an_error_is_shown_until_it_is_dismissed(visit: Visitor, server: Running) -> None:
+    def answering(socket: WebSocketRoute) -> None:
         def answer(text: str | bytes) -> None:
             asked = json.loads(text)
             mistake = {"type": "error", "code": "bad-message", "message": "expected <b>other</b> text", "fatal": False}
@@ -114,7 +124,7 @@ def test_an_error_is_shown_until_it_is_dismissed(visit, server):
 def scripted(*messages: dict[str, Any], sent: list[dict[str, Any]] | None = None) -> Callable[[Any], None]:
     """A server that says these messages to whoever starts a session, and keeps what it is sent."""
 
-    def answer(socket) -> None:
+    def answer(socket: WebSocketRoute) -> None:
         def begin(text: str | bytes) -> None:
             asked = json.loads(text)
             if sent is not None:
@@ -130,7 +140,7 @@ def scripted(*messages: dict[str, Any], sent: list[dict[str, Any]] | None = None
     return lambda page: page.route_web_socket("**/live", answer)
 
 
-def test_anticipated_words_are_marked(visit):
+def test_anticipated_words_are_marked(visit: Visitor) -> None:
     source, target, delays = ["Er", "hat", "gelacht."], ["He", "laughed", "loudly."], [1, 2, 3]
     heard = [{"type": "heard", "segment": 0, "index": i + 1, "text": word, "gap": " "} for i, word in enumerate(source)]
     place = {"track": 0, "segment": 0}
@@ -149,7 +159,7 @@ def test_anticipated_words_are_marked(visit):
     expect(page.locator(".dot.ahead")).to_have_count(1)
 
 
-def test_messages_that_come_twice_or_with_a_hole_do_no_harm(visit):
+def test_messages_that_come_twice_or_with_a_hole_do_no_harm(visit: Visitor) -> None:
     heard = {"type": "heard", "segment": 0, "gap": " "}
     first, second = heard | {"index": 1, "text": "Ein"}, heard | {"index": 2, "text": "Mann"}
     sent: list[dict[str, Any]] = []
@@ -158,7 +168,7 @@ def test_messages_that_come_twice_or_with_a_hole_do_no_harm(visit):
     assert words(page, "#heard .now") == ["Ein", "Mann"]
 
 
-def test_a_long_paste_goes_in_pieces(visit):
+def test_a_long_paste_goes_in_pieces(visit: Visitor) -> None:
     sent: list[dict[str, Any]] = []
     page = connected(visit(prepare=scripted(sent=sent)))
     enter(page, "Ein Mann. " * 1200 + "💡" * 8)
@@ -190,7 +200,7 @@ WITHOUT_A_SERVER = """async () => {
 }"""
 
 
-def test_all_that_is_said_before_the_server_answers_is_sent_in_messages_that_it_takes(visit):
+def test_all_that_is_said_before_the_server_answers_is_sent_in_messages_that_it_takes(visit: Visitor) -> None:
     begun, *sent = connected(visit(prepare=scripted())).evaluate(WITHOUT_A_SERVER)
     assert begun["type"] == "start"
     assert "".join(message["text"] for message in sent) == "".join(f"w{i} " for i in range(5000)) + "x" * 300
@@ -235,14 +245,14 @@ WHAT_WAS_NOT_TAKEN = """async (code) => {
 
 
 @pytest.mark.parametrize("code", ["shutdown", "idle"])
-def test_what_a_session_did_not_take_goes_into_the_next(visit, code):
+def test_what_a_session_did_not_take_goes_into_the_next(visit: Visitor, code: str) -> None:
     errors, first, *_, last = connected(visit(prepare=scripted())).evaluate(WHAT_WAS_NOT_TAKEN, code)
     assert not errors  # what mends itself is no error
     assert first == "taken lost? "
     assert last == "lost? after "
 
 
-def test_an_answer_that_does_not_come(visit):
+def test_an_answer_that_does_not_come(visit: Visitor) -> None:
     """A connection may be dead without anybody saying so."""
     sent: list[dict[str, Any]] = []
     page = visit(prepare=lambda page: (page.clock.install(), scripted(sent=sent)(page)))
@@ -254,7 +264,7 @@ def test_an_answer_that_does_not_come(visit):
     eventually(page, lambda: sent[-1:] == [{"type": "resume", "session": "s", "received": 0}])
 
 
-def test_a_session_that_is_left_says_its_last_words(visit):
+def test_a_session_that_is_left_says_its_last_words(visit: Visitor) -> None:
     page = connected(visit())
     enter(page, "Ein Mann schläft ")
     wait_for_words(page, "#heard .now", 3)

@@ -7,6 +7,7 @@ import re
 
 from playwright.sync_api import expect
 
+from tests.server.page.conftest import Visitor
 from tests.server.page.steps import connected, enter, wait_for_words, wait_until_said
 
 PHONE = {"width": 390, "height": 844}
@@ -14,7 +15,7 @@ SIZE = "() => [document.documentElement.scrollWidth, document.documentElement.sc
 STATES = "() => import('/states.js').then(({ STATES, REASONS }) => Object.values({ ...STATES, ...REASONS }))"
 
 
-def test_it_fits_the_screen(visit):
+def test_it_fits_the_screen(visit: Visitor) -> None:
     page = connected(visit("?pace=2400", viewport=PHONE))
     page.click("#play")
     wait_until_said(page)
@@ -29,7 +30,7 @@ def test_it_fits_the_screen(visit):
         assert page.evaluate(SIZE) == [width, height]  # a screen on a wall does not scroll at all
 
 
-def test_a_long_sentence_leaves_the_translation_on_a_phone(visit):
+def test_a_long_sentence_leaves_the_translation_on_a_phone(visit: Visitor) -> None:
     page = connected(visit("?k=1", viewport=PHONE))
     lane = page.locator("#own .lane")
     enter(page, "Ein Mann ")
@@ -43,7 +44,7 @@ def test_a_long_sentence_leaves_the_translation_on_a_phone(visit):
         expect(pane).to_have_class(re.compile("brimming"))  # the lines above fade
 
 
-def test_labels_of_the_staircase_are_not_cut(visit):
+def test_labels_of_the_staircase_are_not_cut(visit: Visitor) -> None:
     page = connected(visit(viewport=PHONE))
     drawn = """(target) => import("/staircase.js").then(({ draw }) => {
       draw(document.querySelector("#stairs"), { source: [], target, paths: [], dots: [] });
@@ -55,7 +56,7 @@ def test_labels_of_the_staircase_are_not_cut(visit):
     assert labels == ["wait", "gentle…", "中华人…", "Wohnun…"]
 
 
-def test_notes_are_about_the_languages_in_hand(visit):
+def test_notes_are_about_the_languages_in_hand(visit: Visitor) -> None:
     titles = """([source, target]) => import("/examples.js").then(({ examplesFor }) =>
       examplesFor(source, target).map(({ title, note }) => `${title}: ${note}`))"""
     page = connected(visit())

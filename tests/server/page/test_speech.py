@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import itertools
+from collections.abc import Callable
+from typing import Any
 
 import pytest
 from playwright.sync_api import expect
 
+from tests.server.page.conftest import Visitor
 from tests.server.page.steps import SENTENCE, connected, heard, wait_for_words, wait_until_said
 
 RECOGNISER = """
@@ -23,7 +26,7 @@ window.recognise = (text, isFinal) => {
 """
 
 
-def test_speech_is_sent_once_it_is_settled(visit):
+def test_speech_is_sent_once_it_is_settled(visit: Visitor) -> None:
     page = connected(visit(prepare=lambda page: page.add_init_script(RECOGNISER)))
     page.get_by_role("button", name="Speak", exact=True).click()
     assert page.evaluate("recogniser.lang") == "de-DE"
@@ -38,8 +41,8 @@ def test_speech_is_sent_once_it_is_settled(visit):
     expect(page.get_by_role("button", name="Speak", exact=True)).to_have_attribute("aria-pressed", "false")
 
 
-def test_speech_that_comes_after_play_is_not_mixed_in(visit):
-    prepare = {"prepare": lambda page: page.add_init_script(RECOGNISER)}
+def test_speech_that_comes_after_play_is_not_mixed_in(visit: Visitor) -> None:
+    prepare: dict[str, Any] = {"prepare": lambda page: page.add_init_script(RECOGNISER)}
     page = connected(visit("?pace=2400&example=The green sofa", **prepare))
     page.get_by_role("button", name="Speak", exact=True).click()
     page.click("#play")
@@ -74,17 +77,17 @@ LISTEN = """async ({ spaced, story }) => {
 
 
 @pytest.fixture
-def listen(visit):
+def listen(visit: Visitor) -> Callable[..., dict[str, Any]]:
     """What comes of a story: `listen(("results", ["Ein"]), ("end",))`."""
 
-    def listening(*story: tuple, spaced: bool = True) -> dict:
+    def listening(*story: tuple[Any, ...], spaced: bool = True) -> dict[str, Any]:
         page = connected(visit(prepare=lambda page: page.add_init_script(RECOGNISER)))
         return page.evaluate(LISTEN, {"spaced": spaced, "story": story})
 
     return listening
 
 
-def test_what_was_recognised_is_sent_once_however_it_is_cut(visit):
+def test_what_was_recognised_is_sent_once_however_it_is_cut(visit: Visitor) -> None:
     """A recogniser may cut what it has heard into more or fewer words than before."""
     heard = {
         "ich bin ein und zwanzig/… jahre/… alt": ("Ich bin 21 Jahre alt", "ich bin ein und zwanzig Jahre alt \n"),
@@ -105,7 +108,7 @@ def test_what_was_recognised_is_sent_once_however_it_is_cut(visit):
 MOTHER = "I have talked to my mother yesterday"
 
 
-def test_several_results_at_once_are_one_guess(listen):
+def test_several_results_at_once_are_one_guess(listen: Callable[..., dict[str, Any]]) -> None:
     """A recogniser tells what it is sure of and what it is not as two results, and moves words between them."""
     said = listen(
         ("results", ["I have"]),
@@ -119,7 +122,7 @@ def test_several_results_at_once_are_one_guess(listen):
     assert said["sent"] == f"{MOTHER} \nshe is fine \n"
 
 
-def test_signs_without_spaces_are_one_guess_too(listen):
+def test_signs_without_spaces_are_one_guess_too(listen: Callable[..., dict[str, Any]]) -> None:
     said = listen(
         ("results", ["我昨"]),
         ("results", ["我昨"], ["天跟"]),
@@ -132,7 +135,9 @@ def test_signs_without_spaces_are_one_guess_too(listen):
 
 
 @pytest.mark.parametrize("at_once", [True, False])
-def test_a_final_result_that_is_shorter_than_what_was_sent(listen, at_once):
+def test_a_final_result_that_is_shorter_than_what_was_sent(
+    listen: Callable[..., dict[str, Any]], at_once: bool
+) -> None:
     """The rest comes again, with the final result or after it, and is not sent twice."""
     longer = f"{MOTHER} she is"
     said = listen(
@@ -146,7 +151,7 @@ def test_a_final_result_that_is_shorter_than_what_was_sent(listen, at_once):
     assert said["sent"] == f"{MOTHER} she is \nfine now \n"
 
 
-def test_a_guess_that_is_shorter_for_a_while(listen):
+def test_a_guess_that_is_shorter_for_a_while(listen: Callable[..., dict[str, Any]]) -> None:
     said = listen(
         ("results", [MOTHER]),
         ("results", [MOTHER], [" evening"]),
@@ -157,7 +162,7 @@ def test_a_guess_that_is_shorter_for_a_while(listen):
     assert said["sent"] == f"{MOTHER} \n"
 
 
-def test_what_is_not_final_at_the_end_is_sent(listen):
+def test_what_is_not_final_at_the_end_is_sent(listen: Callable[..., dict[str, Any]]) -> None:
     guesses = [("results", ["Guten Morgen ich bin"]), ("results", ["Guten Morgen ich bin der neue"])]
     said = listen(*guesses, ("end",), ("results", ["und wer bist du", True]), ("end",))
     assert said == {"sent": "Guten Morgen ich bin der neue \nund wer bist du \n", "starts": 3, "waits": []}
@@ -166,12 +171,12 @@ def test_what_is_not_final_at_the_end_is_sent(listen):
     assert listen(("end",))["sent"] == ""  # silence keeps no session awake
 
 
-def test_what_is_not_final_when_something_else_has_the_word_is_not_sent(listen):
+def test_what_is_not_final_when_something_else_has_the_word_is_not_sent(listen: Callable[..., dict[str, Any]]) -> None:
     guesses = [("results", ["Guten Morgen ich bin"]), ("results", ["Guten Morgen ich bin der neue"])]
     assert listen(*guesses, ("cancel",)) == {"sent": "Guten Morgen ich ", "starts": 1, "waits": []}
 
 
-def test_two_pages_that_listen_do_not_take_turns_for_ever(listen):
+def test_two_pages_that_listen_do_not_take_turns_for_ever(listen: Callable[..., dict[str, Any]]) -> None:
     lost = [("error", "aborted"), ("end",)]
     assert listen(*lost) == {"sent": "", "starts": 1, "waits": [250]}
     again = listen(*[*lost, ("timer",)] * 7)

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import pytest
-from playwright.sync_api import expect
+from playwright.sync_api import Route, expect
 
+from stacl.live.translator import Translator
 from stacl.server.settings import Settings
 from tests.server.conftest import serving
+from tests.server.page.conftest import Visitor
 from tests.server.page.steps import connected, eventually
 
 
-def test_a_server_that_is_full_is_waited_for(visit, models):
+def test_a_server_that_is_full_is_waited_for(visit: Visitor, models: dict[str, Translator]) -> None:
     reason = "The server is full. Retrying…"
     with serving(models, sessions=1) as server:
         first = connected(visit(url=server.url))
@@ -31,10 +33,10 @@ def test_a_server_that_is_full_is_waited_for(visit, models):
         page.context.close()
 
 
-def test_why_there_is_no_connection_is_told_until_there_is_one(visit):
+def test_why_there_is_no_connection_is_told_until_there_is_one(visit: Visitor) -> None:
     away = [True]
 
-    def about_models(route) -> None:
+    def about_models(route: Route) -> None:
         _ = route.abort() if away.pop() else route.continue_()
         away.append(False)
 
@@ -45,7 +47,7 @@ def test_why_there_is_no_connection_is_told_until_there_is_one(visit):
     assert visit.problems.pop().startswith("Failed to load resource")  # the browser's own word
 
 
-def test_a_refused_start_is_explained(visit, models):
+def test_a_refused_start_is_explained(visit: Visitor, models: dict[str, Translator]) -> None:
     with serving(models, tracks=2) as server:
         page = visit(url=server.url)
         expect(page.get_by_role("alert")).to_contain_text("a session has 1 to 2 policies, not 6")
@@ -53,7 +55,7 @@ def test_a_refused_start_is_explained(visit, models):
         page.context.close()
 
 
-def test_the_token_is_used_and_leaves_the_address(visit, models):
+def test_the_token_is_used_and_leaves_the_address(visit: Visitor, models: dict[str, Translator]) -> None:
     with serving(models, Settings(token="secret", workers=1)) as server:
         page = connected(visit("?token=secret&k=2", url=server.url))
         assert page.url == f"{server.url}/?k=2"
@@ -73,11 +75,13 @@ def test_the_token_is_used_and_leaves_the_address(visit, models):
         (99, "The server answers, but the live connection is refused", "Connection lost. Retrying…"),
     ],
 )
-def test_a_connection_that_does_not_open_is_explained(visit, models, answered, explanation, state):
+def test_a_connection_that_does_not_open_is_explained(
+    visit: Visitor, models: dict[str, Translator], answered: int, explanation: str, state: str
+) -> None:
     """A browser does not tell a page why a websocket was refused."""
     asked = 0
 
-    def about_models(route) -> None:
+    def about_models(route: Route) -> None:
         nonlocal asked
         asked += 1
         content = {"models": [{"name": "de-en", "source": "de", "target": "en", "policy": "wait-k:2"}]}

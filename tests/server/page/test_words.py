@@ -6,6 +6,8 @@ import re
 
 from playwright.sync_api import expect
 
+from tests.server.conftest import Running
+from tests.server.page.conftest import Visitor
 from tests.server.page.steps import (
     POLICIES,
     SENTENCE,
@@ -21,7 +23,7 @@ from tests.server.page.steps import (
 HTML = "<img src=x onerror=document.title='run'><script>document.title='run'</script>"
 
 
-def test_a_typed_sentence_is_heard_and_said(visit, server):
+def test_a_typed_sentence_is_heard_and_said(visit: Visitor, server: Running) -> None:
     page = connected(visit())
     field = page.locator("#type")
     field.press_sequentially("Ein Mann schl")
@@ -38,7 +40,7 @@ def test_a_typed_sentence_is_heard_and_said(visit, server):
     assert page.locator("[aria-live]:visible").count() == 1
 
 
-def test_several_k_side_by_side(visit, server):
+def test_several_k_side_by_side(visit: Visitor, server: Running) -> None:
     page = connected(visit())
     enter(page, "Ein Mann ")
     wait_for_words(page, ".track[data-tone='1']", 2)
@@ -53,7 +55,7 @@ def test_several_k_side_by_side(visit, server):
     assert "AL 4.0" in page.locator(".track[data-tone='full'] .lag-mean").inner_text()
 
 
-def test_the_slider_works_mid_sentence(visit):
+def test_the_slider_works_mid_sentence(visit: Visitor) -> None:
     page = connected(visit("?k=9"))
     enter(page, "Ein Mann schläft auf ")
     wait_for_words(page, ".track[data-tone='1']", 4)
@@ -75,7 +77,7 @@ def test_the_slider_works_mid_sentence(visit):
     assert page.locator("#stairs-name").inner_text() == "full sentence"
 
 
-def test_the_staircase_of_a_track_that_is_hidden_gives_way(visit):
+def test_the_staircase_of_a_track_that_is_hidden_gives_way(visit: Visitor) -> None:
     page = connected(visit())
     page.locator(".track[data-tone='3'] button").click()
     expect(page.locator("#stairs-name")).to_have_text("wait 3")
@@ -83,7 +85,7 @@ def test_the_staircase_of_a_track_that_is_hidden_gives_way(visit):
     expect(page.locator("#stairs-name")).to_have_text("wait 4")
 
 
-def test_html_stays_text(visit):
+def test_html_stays_text(visit: Visitor) -> None:
     page = connected(visit())
     enter(page, f"{HTML} ist ")
     wait_for_words(page, "#heard .now", 4)
@@ -96,7 +98,7 @@ def test_html_stays_text(visit):
     assert "stacl" in page.title()
 
 
-def test_chinese_needs_no_spaces(visit, server):
+def test_chinese_needs_no_spaces(visit: Visitor, server: Running) -> None:
     page = connected(visit("?model=zh-en"))
     field = page.locator("#type")
     field.click()
@@ -115,7 +117,7 @@ def test_chinese_needs_no_spaces(visit, server):
     assert page.locator("#own .lane").get_attribute("lang") == "en"
 
 
-def test_the_direction_can_be_switched(visit):
+def test_the_direction_can_be_switched(visit: Visitor) -> None:
     page = connected(visit())
     page.get_by_label("Languages").select_option("zh-en")
     connected(page)
@@ -128,7 +130,7 @@ def test_the_direction_can_be_switched(visit):
     assert not said(page)
 
 
-def test_what_was_not_heard_yet_does_not_turn_up_in_the_next_text(visit, server):
+def test_what_was_not_heard_yet_does_not_turn_up_in_the_next_text(visit: Visitor, server: Running) -> None:
     page = connected(visit("?model=zh-en&pace=2400"))
     enter(page, "你好")
     expect(page.locator(".pending")).to_have_text("你好")  # more characters may belong to the word
@@ -140,7 +142,7 @@ def test_what_was_not_heard_yet_does_not_turn_up_in_the_next_text(visit, server)
     assert "你好" in page.locator("#transcript-lines").inner_text()
 
 
-def test_the_staircase_is_drawn_and_told(visit):
+def test_the_staircase_is_drawn_and_told(visit: Visitor) -> None:
     page = connected(visit("?k=1"))
     enter(page, "Ein Mann ")
     wait_for_words(page, "#own", 2)
