@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import NoReturn
 
 import stacl
+from stacl.commands._subcommands import add_subcommands
 from stacl.support import plugins
 from stacl.support.errors import UserError, suggest
 
@@ -56,16 +57,7 @@ def build_parser() -> argparse.ArgumentParser:
     parser = _Parser(prog="stacl", description=DESCRIPTION)
     parser.add_argument("--version", action="version", version=f"stacl {stacl.__version__}")
     verbs = parser.add_subparsers(dest="verb", metavar="VERB", required=True, parser_class=_Parser)
-    for name in plugins.names("commands"):
-        command = plugins.module("commands", name)
-        doc = (command.__doc__ or "").strip()
-        verb = verbs.add_parser(
-            name,
-            help=doc.splitlines()[0].rstrip("."),
-            description=doc,
-            formatter_class=argparse.RawDescriptionHelpFormatter,
-        )
-        command.configure(verb)
+    list(add_subcommands(verbs, "commands"))
     return parser
 
 

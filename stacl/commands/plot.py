@@ -10,22 +10,14 @@ from __future__ import annotations
 import argparse
 import sys
 
+from stacl.commands._subcommands import add_subcommands
 from stacl.plots import base
 from stacl.support import plugins
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
     kinds = parser.add_subparsers(dest="kind", metavar="KIND", required=True)
-    for name in plugins.names("plots"):
-        module = plugins.module("plots", name)
-        doc = (module.__doc__ or "").strip()
-        kind = kinds.add_parser(
-            name,
-            help=doc.splitlines()[0].rstrip("."),
-            description=doc,
-            formatter_class=argparse.RawDescriptionHelpFormatter,
-        )
-        module.configure(kind)
+    for kind in add_subcommands(kinds, "plots"):
         base.add_common_options(kind)
 
 

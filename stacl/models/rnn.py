@@ -22,12 +22,12 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
-import torch.nn.functional as F
 from torch import Tensor, nn
 
 from stacl.models import masks
+from stacl.models._tied import TiedModel
 from stacl.models.attention import AttentionMask, CrossAttention
-from stacl.models.base import Model, State
+from stacl.models.base import State
 from stacl.models.batch import Batch
 from stacl.models.dropout import Dropout
 from stacl.support.errors import UserError
@@ -67,7 +67,7 @@ class RnnState(State):
         return RnnState(taken(self.encoder), taken(self.decoder), memory)
 
 
-class Rnn(Model):
+class Rnn(TiedModel):
     """Encoder and decoder with the interface of models/base.py."""
 
     def __init__(
@@ -83,10 +83,7 @@ class Rnn(Model):
         dropout: float = 0.0,
         shared: bool = False,
     ) -> None:
-        super().__init__()
-        self.width = width
-        self.source_embedding = nn.Embedding(source_size, width)
-        self.target_embedding = self.source_embedding if shared else nn.Embedding(target_size, width)
+        super().__init__(source_size, target_size, width, shared)
         self.encoder_layers = nn.ModuleList(RecurrentLayer(width, dropout) for _ in range(encoder_layers))
         self.encoder_norm = nn.LayerNorm(width)
         self.decoder_layers = nn.ModuleList(RecurrentLayer(width, dropout) for _ in range(decoder_layers))
@@ -95,9 +92,8 @@ class Rnn(Model):
         self.join = nn.Linear(2 * width, inner)
         self.out = nn.Linear(inner, width)
         self.out_norm = nn.LayerNorm(width)
-        self.bias = nn.Parameter(torch.zeros(target_size))
         self.dropout = Dropout(dropout)
-        self._initialise()
+        self.initialise()
 
     @classmethod
     def build(cls, settings: Any, source_size: int, target_size: int, shared: bool) -> Rnn:
@@ -107,14 +103,10 @@ class Rnn(Model):
             )
         return cls(source_size, target_size, **settings.sizes(), shared=shared)
 
-    def _initialise(self) -> None:
+    def initialise(self) -> None:
+        super().initialise()
         for module in self.modules():
-            if isinstance(module, nn.Linear):
-                nn.init.xavier_uniform_(module.weight)
-                nn.init.zeros_(module.bias)
-            elif isinstance(module, nn.Embedding):
-                nn.init.normal_(module.weight, std=self.width**-0.5)
-            elif isinstance(module, nn.GRU):
+            if isinstance(module, nn.GRU):
                 for name, bias in module.named_parameters():
                     if name.startswith("bias"):
                         nn.init.zeros_(bias)
@@ -131,13 +123,6 @@ class Rnn(Model):
         source, _ = self._encode(batch.source, initial.encoder)
         hidden, _ = self._decode(batch.target_in, initial.decoder, self.attention.project_memory(source), mask)
         return hidden
-
-    def project(self, hidden: Tensor) -> Tensor:
-        return F.linear(hidden, *self.vocabulary())
-
-    def vocabulary(self) -> tuple[Tensor, Tensor]:
-        """Weight [V, D] and bias [V] of `project`, for the loss."""
-        return self.target_embedding.weight, self.bias
 
     def _embed(self, embedding: nn.Module, pieces: Tensor) -> Tensor:
         return self.dropout(embedding(pieces) * math.sqrt(self.width))

@@ -26,8 +26,9 @@ from torch import Tensor, nn
 from stacl.models import masks
 from stacl.models._layers import Cache, CachedMemory, DecoderLayer, EncoderLayer, Memory, PrefixMemory, extend
 from stacl.models._prefixes import Prefixes
+from stacl.models._tied import TiedModel
 from stacl.models.attention import AttentionMask, CrossAttention
-from stacl.models.base import Model, State
+from stacl.models.base import State
 from stacl.models.batch import Batch
 from stacl.models.dropout import Dropout
 
@@ -55,7 +56,7 @@ class TransformerState(State):
         )
 
 
-class Transformer(Model):
+class Transformer(TiedModel):
     """Encoder and decoder with the interface of models/base.py."""
 
     def __init__(
@@ -72,30 +73,18 @@ class Transformer(Model):
         encoder: str = "causal",
         shared: bool = False,
     ) -> None:
-        super().__init__()
-        self.width = width
+        super().__init__(source_size, target_size, width, shared)
         self.prefix = encoder == "prefix"
-        self.source_embedding = nn.Embedding(source_size, width)
-        self.target_embedding = self.source_embedding if shared else nn.Embedding(target_size, width)
         self.encoder_layers = nn.ModuleList(EncoderLayer(width, inner, heads, dropout) for _ in range(encoder_layers))
         self.encoder_norm = nn.LayerNorm(width)
         self.decoder_layers = nn.ModuleList(DecoderLayer(width, inner, heads, dropout) for _ in range(decoder_layers))
         self.decoder_norm = nn.LayerNorm(width)
-        self.bias = nn.Parameter(torch.zeros(target_size))
         self.dropout = Dropout(dropout)
-        self._initialise()
+        self.initialise()
 
     @classmethod
     def build(cls, settings: Any, source_size: int, target_size: int, shared: bool) -> Transformer:
         return cls(source_size, target_size, **settings.sizes(), encoder=settings.encoder, shared=shared)
-
-    def _initialise(self) -> None:
-        for module in self.modules():
-            if isinstance(module, nn.Linear):
-                nn.init.xavier_uniform_(module.weight)
-                nn.init.zeros_(module.bias)
-            elif isinstance(module, nn.Embedding):
-                nn.init.normal_(module.weight, std=self.width**-0.5)
 
     # -- training --------------------------------------------------------------------------------------------
 
@@ -107,13 +96,6 @@ class Transformer(Model):
         for layer, memory in zip(self.decoder_layers, memories, strict=True):
             x, _ = layer(x, mask, memory, None)
         return self.decoder_norm(x)
-
-    def project(self, hidden: Tensor) -> Tensor:
-        return F.linear(hidden, *self.vocabulary())
-
-    def vocabulary(self) -> tuple[Tensor, Tensor]:
-        """Weight [V, D] and bias [V] of `project`, for the loss."""
-        return self.target_embedding.weight, self.bias
 
     def _cached(self, source: Tensor, visible: Tensor) -> Iterator[Memory]:
         """The source for each decoder layer; position (b, t) sees the first visible[b, t] pieces."""

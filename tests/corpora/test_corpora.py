@@ -96,7 +96,7 @@ def test_missing_files_are_reported_at_once(name: str, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", FOLDERS)
 def test_without_a_root_the_error_says_how_to_set_one(name: str) -> None:
-    with pytest.raises(UserError, match=f"--root.*configuration.*{ROOT_VARIABLE}"):
+    with pytest.raises(UserError, match=f"--root.*{ROOT_VARIABLE}"):
         corpus(name).open(next(iter(corpus(name).splits)))
 
 
